@@ -210,7 +210,7 @@ eval: envs $(VENV)/.bench.stamp
 
 # Part of the source: commit src/select/usage_trees.txt and training/README.md together. See training/README.md.
 train: setup build $(VENV)/.train.stamp
-	$(PY) -m training.salience $(EVAL_DATA) $(TRAIN_ARGUMENTS)
+	$(PY) -m training.usage $(EVAL_DATA) $(TRAIN_ARGUMENTS)
 
 # Strict: a link that leads nowhere is an error. Nothing is loaded from the network, here or by the pages.
 docs: setup build $(VENV)/.docs.stamp

@@ -97,12 +97,12 @@ impl<'r> Request<'r> {
     }
 
     /// Returns the tokens that one tool result may have when something is cut.
-    pub fn single_tokens(&self) -> Tokens {
+    pub fn one_result_tokens(&self) -> Tokens {
         self.window_tokens.share(self.limits.tool_result_soft_limit)
     }
 
     /// Returns the tokens that all tool results may have together when something is cut.
-    pub fn all_tokens(&self) -> Tokens {
+    pub fn all_results_tokens(&self) -> Tokens {
         self.window_tokens.share(self.limits.tool_result_hard_limit)
     }
 }

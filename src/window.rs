@@ -108,7 +108,7 @@ pub fn get_output_limit(model: &str) -> Tokens {
 }
 
 /// One line of the table.
-struct Entry {
+struct TableEntry {
     /// Folded, as [`fold`] returns it.
     name: Cow<'static, str>,
     window: Tokens,
@@ -116,22 +116,22 @@ struct Entry {
 }
 
 /// Returns the table, sorted by folded name.
-fn entries() -> &'static [Entry] {
-    static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
+fn entries() -> &'static [TableEntry] {
+    static ENTRIES: OnceLock<Vec<TableEntry>> = OnceLock::new();
     ENTRIES.get_or_init(|| {
-        let mut entries: Vec<Entry> = TABLE.lines().filter_map(parse_line).collect();
+        let mut entries: Vec<TableEntry> = TABLE.lines().filter_map(parse_line).collect();
         // The file is sorted by the names as they are spelled, so this has little to do.
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries
     })
 }
 
-fn parse_line(line: &'static str) -> Option<Entry> {
+fn parse_line(line: &'static str) -> Option<TableEntry> {
     if line.starts_with('#') {
         return None;
     }
     let mut columns = line.split('\t');
-    Some(Entry {
+    Some(TableEntry {
         name: fold(columns.next()?),
         window: Tokens(columns.next()?.parse().ok()?),
         output: columns.next()?.parse().ok().map(Tokens),
@@ -154,7 +154,7 @@ fn fold(name: &str) -> Cow<'_, str> {
         .collect()
 }
 
-fn resolve(model: &str) -> Option<&'static Entry> {
+fn resolve(model: &str) -> Option<&'static TableEntry> {
     let model = model.trim();
     if model.is_empty() || model.len() > MAX_NAME_BYTES {
         return None;
@@ -194,7 +194,7 @@ fn after_vendor(name: &str) -> Option<&str> {
     is_word.then_some(rest)
 }
 
-fn exact(name: &str) -> Option<&'static Entry> {
+fn exact(name: &str) -> Option<&'static TableEntry> {
     let entries = entries();
     let at = entries.binary_search_by(|entry| entry.name.as_ref().cmp(name)).ok()?;
     entries.get(at)
@@ -280,7 +280,7 @@ fn in_range(digits: &str, low: u32, high: u32) -> bool {
 }
 
 /// Returns the smallest entry that is `name` and an edition mark.
-fn smallest_edition(name: &str) -> Option<&'static Entry> {
+fn smallest_edition(name: &str) -> Option<&'static TableEntry> {
     if !has_digit(&name[last_segment(name)..]) {
         return None;
     }
@@ -299,7 +299,7 @@ fn bare_edition(name: &str) -> Option<String> {
 }
 
 /// Returns the longest entry that `name` continues, unless the rest could make another model of it.
-fn longest_prefix(name: &str) -> Option<&'static Entry> {
+fn longest_prefix(name: &str) -> Option<&'static TableEntry> {
     let segment = last_segment(name);
     name.char_indices()
         .rev()

@@ -1,11 +1,11 @@
-//! What a request adds up to, as far as it decides whether there is anything to do.
+//! Upper bounds of a request's tokens: most requests are shown to fit without a count.
 
 use crate::message::Message;
 use crate::tokens::{REPLY, TokenCounter, Tokens};
 
 use super::{Request, repair};
 
-/// Bounds over messages, from counts that are known and lengths where none is.
+/// Upper bounds over messages: cached counts, and lengths of texts without one.
 ///
 /// The bounds of a conversation are those of its groups put together, so a caller that remembers them looks at new
 /// groups only.
@@ -35,13 +35,9 @@ impl Bounds {
         }
     }
 
-    /// Returns whether a request of these messages is within its budget and calls and results are sound.
-    pub fn fits(&self, request: &Request<'_>) -> bool {
-        self.are_within(request, request.budget_tokens())
-    }
-
-    /// As [`Self::fits`], within `max_tokens`. Tool schemas are counted only where a bound of them does not decide.
-    pub fn are_within(&self, request: &Request<'_>, max_tokens: Tokens) -> bool {
+    /// Returns whether the bounds prove that a request of these messages has at most `max_tokens` and needs no repair. Tool
+    /// schemas are counted only where a bound of them does not decide.
+    pub fn prove_fit(&self, request: &Request<'_>, max_tokens: Tokens) -> bool {
         let within = |tools_tokens: Tokens| self.tokens + tools_tokens <= max_tokens;
         self.is_sound && (within(request.tools_bound()) || within(request.tools_tokens()))
     }

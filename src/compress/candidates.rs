@@ -9,8 +9,8 @@ use crate::text::language::Language;
 use crate::text::ledger;
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
 
+use super::archive_paths::ArchivePaths;
 use super::draft::{Draft, Piece, Slot};
-use super::origins::Origins;
 use super::priority::{Priority, classify};
 use super::protection::{Protection, Tier};
 use super::superseded::Superseded;
@@ -25,7 +25,7 @@ const ARGUMENT_CHARS: usize = 40;
 /// was asked.
 pub fn candidates(
     draft: &Draft<'_, '_>,
-    origins: &Origins<'_>,
+    archive_paths: &ArchivePaths<'_>,
     protection: &Protection,
     superseded: &[Option<Superseded>],
 ) -> Vec<Candidate> {
@@ -41,8 +41,9 @@ pub fn candidates(
                     priority: priority(draft, index),
                     superseded: superseded.get(index).copied().flatten(),
                 };
-                candidates
-                    .extend((0..entry.pieces.len()).filter_map(|piece| candidate(draft, origins, (index, piece), of)));
+                candidates.extend(
+                    (0..entry.pieces.len()).filter_map(|piece| candidate(draft, archive_paths, (index, piece), of)),
+                );
             }
         }
     }
@@ -85,7 +86,7 @@ fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
 /// Returns a piece as a candidate, or `None` where it is not to be cut.
 fn candidate(
     draft: &Draft<'_, '_>,
-    origins: &Origins<'_>,
+    archive_paths: &ArchivePaths<'_>,
     (entry, piece): (usize, usize),
     Of { group, tier, priority, superseded }: Of,
 ) -> Option<Candidate> {
@@ -98,7 +99,7 @@ fn candidate(
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) if tokens < MIN_CUT_ARGUMENTS => return None,
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => arguments_floor(text, tokens, draft.counter),
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
-            (placeholder(draft, origins, (entry, piece), superseded).1, false)
+            (placeholder(draft, archive_paths, (entry, piece), superseded).1, false)
         }
         Slot::Field(_) => (thoughts(draft, entry, piece).1, false),
     };
@@ -120,7 +121,7 @@ fn candidate(
 }
 
 /// Returns the shortest form of a piece, with its tokens.
-pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate) -> (String, Tokens) {
+pub fn shortest(draft: &Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, candidate: &Candidate) -> (String, Tokens) {
     let piece = &draft.entries[candidate.entry].pieces[candidate.piece];
     match piece.slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => {
@@ -130,7 +131,7 @@ pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candid
             (text, tokens)
         }
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
-            placeholder(draft, origins, (candidate.entry, candidate.piece), candidate.superseded)
+            placeholder(draft, archive_paths, (candidate.entry, candidate.piece), candidate.superseded)
         }
         Slot::Field(_) => thoughts(draft, candidate.entry, candidate.piece),
     }
@@ -186,7 +187,7 @@ fn shortest_members(text: &str) -> String {
 /// Returns what stands for a whole text, with its tokens.
 pub fn placeholder(
     draft: &Draft<'_, '_>,
-    origins: &Origins<'_>,
+    archive_paths: &ArchivePaths<'_>,
     (entry, piece): (usize, usize),
     superseded: Option<Superseded>,
 ) -> (String, Tokens) {
@@ -214,8 +215,8 @@ pub fn placeholder(
         Some(why) => format!("{what} ({why})"),
     };
     // A result that was read from the archive names its file already.
-    let origin = origins.path(draft, entry, piece).filter(|origin| !what.contains(origin));
-    let mark = elision::whole(&what, original_tokens, draft.marks(origin.as_deref()));
+    let archive_path = archive_paths.path(draft, entry, piece).filter(|archive_path| !what.contains(archive_path));
+    let mark = elision::whole(&what, original_tokens, draft.marks(archive_path.as_deref()));
     let tokens = draft.counter.text(&mark);
     (mark, tokens)
 }

@@ -14,11 +14,11 @@ use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::tokens::{REPLY, Tokens};
 
+use super::archive_paths::ArchivePaths;
 use super::draft::{Draft, Entry, Origin};
 use super::finish;
 use super::limits::{self, longer_than};
 use super::notes::LeftOut;
-use super::origins::Origins;
 use super::pins::Pins;
 use super::plan::{Output, Plan, Receipt};
 use super::{draft, fit, results};
@@ -83,20 +83,20 @@ impl Arrived {
             }
             tokens[at] += entry.tokens();
         }
-        Self { plan: finish::plan(draft, &LeftOut::default(), &Origins::of(None)), tokens }
+        Self { plan: finish::plan(draft, &LeftOut::default(), &ArchivePaths::of(None)), tokens }
     }
 }
 
 /// A step, decided and not yet made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct CompactionStep {
     /// It is made of the messages before this index.
     pub at: usize,
     /// Tokens that they may have after it, system messages left out.
     pub room: Tokens,
     /// Tokens that a request of nothing else may have, system messages and tool schemas included.
     pub max_tokens: Tokens,
-    /// Whether what must stay is within that; if not, [`Step::make`] says so.
+    /// Whether what must stay is within that; if not, [`CompactionStep::make`] says so.
     pub fits: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct Made {
     tokens: Tokens,
 }
 
-impl Step {
+impl CompactionStep {
     /// Plans the messages before the step anew.
     ///
     /// # Errors
@@ -118,23 +118,23 @@ impl Step {
     pub fn make(&self, view: &[Message<'_>], request: &Request<'_>) -> crate::Result<Made> {
         let limits = &request.limits;
         let view = &view[..self.at];
-        let (mut draft, origins) = (draft(view, request), Origins::of(request.archive.as_ref()));
+        let (mut draft, archive_paths) = (draft(view, request), ArchivePaths::of(request.archive.as_ref()));
         draft.pin(&limits.pinned);
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
-        limits::large_results(&mut draft, &origins, request.single_tokens());
-        if results::result_tokens(&draft) > request.all_tokens() {
-            results::shrink_results(&mut draft, &origins, request.all_tokens());
+        limits::large_results(&mut draft, &archive_paths, request.one_result_tokens());
+        if results::result_tokens(&draft) > request.all_results_tokens() {
+            results::shrink_results(&mut draft, &archive_paths, request.all_results_tokens());
         }
         limits::long_messages(
             &mut draft,
             last_user,
             (limits.max_user_message_chars, limits.max_assistant_message_chars),
         );
-        let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request)?;
+        let left_out = fit::fit(&mut draft, &archive_paths, self.max_tokens, request)?;
         let system = system_tokens(&draft);
         let overhead = draft.overhead_tokens;
-        let plan = finish::plan(draft, &left_out, &origins);
+        let plan = finish::plan(draft, &left_out, &archive_paths);
         let tokens = plan.receipt.tokens_after.unwrap_or_default() - overhead - system;
         Ok(Made { plan, tokens })
     }
@@ -161,7 +161,7 @@ impl Step {
 /// Returns the last step of the conversation, or `None` where it needs none.
 ///
 /// O(messages).
-pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>) -> Option<Step> {
+pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>) -> Option<CompactionStep> {
     let mut walk = Walk::new(view, arrived, request);
     if walk.overhead + arrived.tokens.iter().sum::<Tokens>() <= walk.budget {
         return None;
@@ -265,11 +265,11 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// Decides a step here, and goes on from what it may leave at most.
     ///
     /// `None` where what must stay is over the budget and a later request may come: this one was never sent.
-    fn step(&mut self) -> Option<Step> {
+    fn step(&mut self) -> Option<CompactionStep> {
         let (at, fixed) = (self.at, self.overhead + self.system);
         let last_user = self.last_user.map_or(Tokens::ZERO, |index| self.arrived.tokens[index]);
         if fixed + last_user > self.budget {
-            return (at == self.view.len()).then_some(Step {
+            return (at == self.view.len()).then_some(CompactionStep {
                 at,
                 room: Tokens::ZERO,
                 max_tokens: self.budget,
@@ -288,7 +288,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let effects = lines.min((free - left).share(EFFECTS));
         let room = (last_user + left + effects).min(self.budget - fixed);
         self.go_on_from(room);
-        Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })
+        Some(CompactionStep { at, room, max_tokens: self.overhead + self.system + room, fits: true })
     }
 
     /// Returns the share of the `free` tokens that a step leaves.
@@ -331,7 +331,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let of_last_round = newest.filter(|group| self.last_user.is_none_or(|last_user| group.start > last_user));
         of_last_round.map_or(Tokens::ZERO, |group| {
             let tokens = |index: usize| match self.view[index].role {
-                Role::Tool => self.arrived.tokens[index].min(self.request.single_tokens()),
+                Role::Tool => self.arrived.tokens[index].min(self.request.one_result_tokens()),
                 _ => self.arrived.tokens[index],
             };
             (group.start..group.end).map(tokens).sum()

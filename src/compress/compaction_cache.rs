@@ -7,10 +7,10 @@ use crate::cache::{Allowance, Cache, STEPS};
 use crate::error::Result;
 use crate::message::Message;
 
-use super::compaction::{Arrived, Made, Step, last_step};
+use super::compaction::{Arrived, CompactionStep, Made, last_step};
 use super::digest::Digest;
 use super::plan::Plan;
-use super::{is_settled, late};
+use super::{is_no_op, late};
 
 /// Steps remembered for all stateless calls.
 pub(super) static SHARED: LazyLock<CompactionCache> =
@@ -56,14 +56,14 @@ impl CompactionCache {
     ///
     /// As [`super::compress`].
     pub fn compress(&self, view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
-        if is_settled(view, request) {
+        if is_no_op(view, request, request.budget_tokens()) {
             return Ok(None);
         }
         let counter = request.counter();
         for message in view {
             counter.message(message);
         }
-        if is_settled(view, request) {
+        if is_no_op(view, request, request.budget_tokens()) {
             return Ok(None);
         }
         let plan = late::planned(view, request, view.len(), |view, _| {
@@ -76,7 +76,7 @@ impl CompactionCache {
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
     }
 
-    fn made(&self, step: &Step, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
+    fn made(&self, step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
         // What is remembered knows neither system messages nor tools, so it may be of a request in which they fitted.
         if !step.fits {
             return step.make(view, request).map(Arc::new);
@@ -136,14 +136,14 @@ impl Made {
 }
 
 /// Returns a hash of everything that a step follows from, the text of system messages left out.
-fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
+fn key(step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     let mut hash = Digest::default();
     let limits = &request.limits;
     let (family, overhead_tokens) = request.counter().id();
     hash.number(family.into());
     hash.number(overhead_tokens.0);
     hash.number(step.at as u64);
-    for tokens in [step.room, request.single_tokens(), request.all_tokens()] {
+    for tokens in [step.room, request.one_result_tokens(), request.all_results_tokens()] {
         hash.number(tokens.0);
     }
     for chars in [limits.reasoning_keep_chars, limits.max_user_message_chars, limits.max_assistant_message_chars] {

@@ -77,11 +77,11 @@ pub struct Place {
 impl Documents {
     /// Takes every text of the draft apart; O(n) in those that are new.
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection, candidates: &[Candidate]) -> Self {
-        let mut reading = Reading::new(draft, protection, candidates);
+        let mut builder = Builder::new(draft, protection, candidates);
         for (position, group) in protection.groups.iter().enumerate() {
-            reading.add_group(position, *group);
+            builder.add_group(position, *group);
         }
-        let Reading { mut documents, cuts_of, .. } = reading;
+        let Builder { mut documents, cuts_of, .. } = builder;
         if let Some(question) = protection.last_user.filter(|_| is_on(Mechanism::Relevance)) {
             documents.find_asked_for(draft, question, &cuts_of);
         }
@@ -90,7 +90,7 @@ impl Documents {
 }
 
 /// The documents of the groups so far.
-struct Reading<'r, 'v, 'a> {
+struct Builder<'r, 'v, 'a> {
     draft: &'r Draft<'v, 'a>,
     protection: &'r Protection,
     /// The first entry of the newest group.
@@ -105,7 +105,7 @@ struct Reading<'r, 'v, 'a> {
     cuts_of: Vec<Vec<usize>>,
 }
 
-impl<'r, 'v, 'a> Reading<'r, 'v, 'a> {
+impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
         let Users { said, holds_usually } = Users::of(draft, protection);
         Self {

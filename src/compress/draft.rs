@@ -157,9 +157,9 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.stands_for.get_or_init(|| self.view.iter().map(stands_for).collect())[index]
     }
 
-    /// Returns how the marks in a text are written, all of which can be read at `origin`.
-    pub fn marks<'o>(&self, origin: Option<&'o str>) -> Marks<'o> {
-        Marks { language: self.language(), origin }
+    /// Returns how the marks in a text are written, all of which can be read at `archive_path`.
+    pub fn marks<'o>(&self, archive_path: Option<&'o str>) -> Marks<'o> {
+        Marks { language: self.language(), archive_path }
     }
 
     /// Returns the tokens of a note for a few messages left out.

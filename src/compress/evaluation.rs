@@ -29,7 +29,7 @@ pub fn fit_without<'n>(
 
 /// Returns an example for every term of the conversation that could be kept or lost: its features, and whether one of the
 /// texts in `used` names it.
-pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&str]) -> Vec<Example> {
+pub fn usage_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&str]) -> Vec<Example> {
     let mut used_terms = HashSet::new();
     for text in used {
         terms::scan(text, |term, _| {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::tokens::Tokens;
 
+use super::archive_paths::ArchivePaths;
 use super::draft::{Draft, Entry, Origin, Piece, Slot};
-use super::notes::{Item, LeftOut, Notes};
-use super::origins::Origins;
+use super::notes::{LeftOut, Notes, Placed};
 use super::plan::{CallEdit, Cut, Edit, Output, Plan, Reason, Receipt};
 
 /// Returns the plan: what every message has become, and notes where messages were left out for the budget.
-pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, origins: &Origins<'_>) -> Plan {
-    let archived = origins.archived(&draft);
+pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, archive_paths: &ArchivePaths<'_>) -> Plan {
+    let archived = archive_paths.archived(&draft);
     let tokens = draft.tokens() + left_out.ledger_tokens(&draft);
     let max_tokens = tokens + left_out.max_note_tokens;
     let (items, after) = Notes::of(&draft, left_out).carry_out(&draft, max_tokens);
@@ -22,12 +22,12 @@ pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, origins: &Origins<'_>) -> 
     let mut last_index = 0;
     for item in items {
         let (position, joined, is_merged) = match item {
-            Item::New(message) => {
+            Placed::New(message) => {
                 outputs.push(Output::New(message));
                 continue;
             }
-            Item::Entry(position, joined) => (position, joined, false),
-            Item::Merged(position) => (position, None, true),
+            Placed::Entry(position, joined) => (position, joined, false),
+            Placed::Merged(position) => (position, None, true),
         };
         let Some(entry) = entries[position].take() else { continue };
         if let Some(reason) = entry.dropped {

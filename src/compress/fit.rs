@@ -21,11 +21,11 @@ use crate::text::analysis::Analysis;
 use crate::text::rules::Claim;
 use crate::tokens::Tokens;
 
+use super::archive_paths::ArchivePaths;
 use super::candidates::{Candidate, candidates, shortest};
 use super::documents::{Documents, Place};
 use super::draft::{Draft, Entry, Slot};
 use super::notes::{LeftOut, Notes};
-use super::origins::Origins;
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
 use super::superseded::superseded;
@@ -40,7 +40,7 @@ use own_words::Pin;
 /// [`Error::Overflow`] when what is never cut is already more.
 pub fn fit(
     draft: &mut Draft<'_, '_>,
-    origins: &Origins<'_>,
+    archive_paths: &ArchivePaths<'_>,
     budget_tokens: Tokens,
     request: &Request<'_>,
 ) -> Result<LeftOut> {
@@ -54,7 +54,7 @@ pub fn fit(
         return Err(overflow(floor, budget_tokens, request));
     }
     let earlier = if is_on(Mechanism::Ledger) { Earlier::lift(draft, &protection) } else { Earlier::default() };
-    let mut left_out = Fit::new(draft, origins, &protection, earlier, (budget_tokens, floor_tokens)).carry_out();
+    let mut left_out = Fit::new(draft, archive_paths, &protection, earlier, (budget_tokens, floor_tokens)).carry_out();
     // Where all goes and there is no place for the notes, they go too.
     left_out.max_note_tokens = budget_tokens - (draft.tokens() + left_out.ledger_tokens(draft));
     Ok(left_out)
@@ -63,7 +63,7 @@ pub fn fit(
 /// A fit under way.
 struct Fit<'f, 'v, 'a> {
     draft: &'f mut Draft<'v, 'a>,
-    origins: &'f Origins<'f>,
+    archive_paths: &'f ArchivePaths<'f>,
     protection: &'f Protection,
     earlier: Earlier,
     left_out: LeftOut,
@@ -96,14 +96,14 @@ const SUPERSEDED: f32 = 0.1;
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn new(
         draft: &'f mut Draft<'v, 'a>,
-        origins: &'f Origins<'f>,
+        archive_paths: &'f ArchivePaths<'f>,
         protection: &'f Protection,
         earlier: Earlier,
         (budget_tokens, floor_tokens): (Tokens, Tokens),
     ) -> Self {
         // Before any mark is weighed, for marks name it.
         let superseded = if is_on(Mechanism::Superseded) { superseded(draft) } else { Vec::new() };
-        let mut candidates = candidates(draft, origins, protection, &superseded);
+        let mut candidates = candidates(draft, archive_paths, protection, &superseded);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
             candidate.weight *= SUPERSEDED;
         }
@@ -122,7 +122,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         Self {
             draft,
-            origins,
+            archive_paths,
             protection,
             earlier,
             left_out: LeftOut::default(),
@@ -404,10 +404,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let (text, tokens, reason) = match (selector.kept(block), &before.analysis) {
             (Kept::Whole, _) => (before.text.clone(), before.tokens, before.reason),
             (Kept::Some, Some(analysis)) => {
-                let origin = self.origins.path(self.draft, entry, piece);
+                let archive_path = self.archive_paths.path(self.draft, entry, piece);
                 let source = self.before(block);
-                let short =
-                    analysis.excerpt(source, &|part| selector.stays(block, part), self.draft.marks(origin.as_deref()));
+                let short = analysis.excerpt(
+                    source,
+                    &|part| selector.stays(block, part),
+                    self.draft.marks(archive_path.as_deref()),
+                );
                 let tokens = self.draft.variant_tokens(&short);
                 if tokens < before.tokens {
                     (Some(short), tokens, Reason::Budget)
@@ -416,7 +419,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
             }
             _ => {
-                let (text, tokens) = shortest(self.draft, self.origins, candidate);
+                let (text, tokens) = shortest(self.draft, self.archive_paths, candidate);
                 (Some(text), tokens, Reason::Budget)
             }
         };
@@ -461,7 +464,7 @@ fn overflow(mut parts: Vec<(&'static str, Tokens)>, limit_tokens: Tokens, reques
 #[cfg(feature = "evaluation")]
 pub fn scoring(draft: &Draft<'_, '_>) -> Scoring {
     let protection = Protection::of(draft);
-    let candidates = candidates(draft, &Origins::of(None), &protection, &[]);
+    let candidates = candidates(draft, &ArchivePaths::of(None), &protection, &[]);
     let documents = Documents::of(draft, &protection, &candidates).documents;
     Scoring::new(documents, draft.entries.len(), protection.last_user)
 }

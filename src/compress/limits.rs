@@ -11,9 +11,9 @@ use crate::text::rules::{self, Claim};
 use crate::text::{elision, excerpt};
 use crate::tokens::Tokens;
 
+use super::archive_paths::ArchivePaths;
 use super::candidates::{placeholder, thoughts};
 use super::draft::{Draft, Entry, Slot};
-use super::origins::Origins;
 use super::plan::Reason;
 use super::results::highest;
 
@@ -56,7 +56,7 @@ fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize)
 }
 
 /// Shortens every tool result of more than `max_tokens` to that many; of several parts the largest give way.
-pub fn large_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: Tokens) {
+pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens) {
     let all = texts(draft, |role| role == Role::Tool);
     for of_result in all.chunk_by(|a, b| a.0 == b.0) {
         let tokens = |&(entry, piece): &(usize, usize)| draft.entries[entry].pieces[piece].tokens;
@@ -69,8 +69,8 @@ pub fn large_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_token
             if size > level {
                 // In a window so small that a third of it holds no cut, none of it stays: what a later pass left of it could
                 // be cut again in the next call.
-                let short = origins.within(draft, entry, piece, level);
-                let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, origins, (entry, piece), None));
+                let short = archive_paths.within(draft, entry, piece, level);
+                let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, archive_paths, (entry, piece), None));
                 if tokens < size {
                     draft.set(entry, piece, short, tokens, Reason::LargeResult);
                 }

@@ -6,6 +6,7 @@
 //! reasoning, single results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a
 //! provider has rejected.
 
+mod archive_paths;
 mod asked_for;
 mod bounds;
 mod candidates;
@@ -22,7 +23,6 @@ mod late;
 mod limits;
 pub(crate) mod lost;
 mod notes;
-mod origins;
 mod pins;
 mod plan;
 mod priority;
@@ -41,8 +41,8 @@ use crate::select::within;
 use crate::text::analysis;
 use crate::tokens::{self, Tokens};
 
+use archive_paths::ArchivePaths;
 use draft::Draft;
-use origins::Origins;
 
 /// Returns the caches of the core, each with its share; the binding has two of its own.
 pub fn caches() -> [(&'static Share, &'static dyn Cache); 5] {
@@ -79,16 +79,11 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
     compaction_cache::compress(view, request)
 }
 
-/// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
-pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
-    is_within(view, request, request.budget_tokens())
-}
-
-/// As [`is_settled`], for [`fit`].
-pub fn is_within(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -> bool {
+/// Returns whether cached counts and bounds prove that a fit to `max_tokens` changes nothing. Counts no text.
+pub fn is_no_op(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -> bool {
     let mut bounds = Bounds::default();
     bounds.add(view, &request.counter());
-    bounds.are_within(request, max_tokens)
+    bounds.prove_fit(request, max_tokens)
 }
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.
@@ -146,9 +141,9 @@ pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens
 
 fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: Tokens) -> Result<Plan> {
     draft.pin(&request.limits.pinned);
-    let origins = Origins::of(request.archive.as_ref());
-    let left_out = fit::fit(&mut draft, &origins, max_tokens, request)?;
-    Ok(finish::plan(draft, &left_out, &origins))
+    let archive_paths = ArchivePaths::of(request.archive.as_ref());
+    let left_out = fit::fit(&mut draft, &archive_paths, max_tokens, request)?;
+    Ok(finish::plan(draft, &left_out, &archive_paths))
 }
 
 fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a> {

@@ -58,11 +58,11 @@ struct Note {
     messages: usize,
     /// Whether others lie between them.
     is_scattered: bool,
-    place: Place,
+    place: Placement,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Placement {
     /// A message of its own, of this role.
     Alone(Role),
     /// Before the text of this entry.
@@ -83,7 +83,7 @@ enum Side {
 }
 
 /// What a request is made of.
-pub enum Item {
+pub enum Placed {
     /// A message that was not there.
     New(NewMessage),
     /// An entry, left out or not; with its new content where other texts join it.
@@ -112,7 +112,7 @@ impl<'l> Notes<'l> {
         let of_notes = self.notes.iter().filter_map(|note| {
             let text = note.text(draft.language())?;
             Some(match note.place {
-                Place::Alone(role) if !self.left_out.notes_apart => {
+                Placement::Alone(role) if !self.left_out.notes_apart => {
                     draft.counter.message(&self.message(role, text).view())
                 }
                 _ if self.left_out.notes_apart => draft.tokens_of(Role::User, &text),
@@ -125,11 +125,11 @@ impl<'l> Notes<'l> {
 
     /// Returns what the request is made of, in order, and its tokens. Where notes stay apart from messages, those have a place
     /// that fit `max_tokens`.
-    pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Item>, Tokens) {
+    pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Placed>, Tokens) {
         if self.left_out.notes_apart { self.apart(draft, max_tokens) } else { self.joined(draft) }
     }
 
-    fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Item>, Tokens) {
+    fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Placed>, Tokens) {
         let own = |entry: usize| content(draft, entry).map_or("", |(_, text)| text).to_owned();
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len());
         // By entry of a message that others join: all of its texts.
@@ -146,30 +146,30 @@ impl<'l> Notes<'l> {
                 let text = text.join(BETWEEN);
                 let head = |entry| self.merged.get(&entry).copied().unwrap_or(entry);
                 match note.place {
-                    Place::Alone(role) => {
+                    Placement::Alone(role) => {
                         let note = self.message(role, text);
                         tokens += draft.counter.message(&note.view());
-                        items.push(Item::New(note));
+                        items.push(Placed::New(note));
                     }
                     // Its own text follows.
-                    Place::Before(entry) if head(entry) == entry => texts.entry(entry).or_default().push(text),
-                    Place::Before(entry) | Place::Behind(entry) => {
+                    Placement::Before(entry) if head(entry) == entry => texts.entry(entry).or_default().push(text),
+                    Placement::Before(entry) | Placement::Behind(entry) => {
                         texts.entry(head(entry)).or_insert_with(|| vec![own(head(entry))]).push(text);
                     }
                 }
             }
             if let Some(&head) = self.merged.get(&position) {
                 texts.entry(head).or_insert_with(|| vec![own(head)]).push(own(position));
-                items.push(Item::Merged(position));
+                items.push(Placed::Merged(position));
             } else if position < draft.entries.len() {
                 if let Some(texts) = texts.get_mut(&position) {
                     texts.push(own(position));
                 }
-                items.push(Item::Entry(position, None));
+                items.push(Placed::Entry(position, None));
             }
         }
         for item in &mut items {
-            let Item::Entry(position, joined) = item else { continue };
+            let Placed::Entry(position, joined) = item else { continue };
             let entry = &draft.entries[*position];
             if entry.dropped.is_some() {
                 continue;
@@ -192,25 +192,25 @@ impl<'l> Notes<'l> {
     }
 
     /// Returns the same with messages as they are, and notes of their own as far as they fit.
-    fn apart(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Item>, Tokens) {
+    fn apart(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Placed>, Tokens) {
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
         let mut tokens = draft.tokens() + self.left_out.ledger_tokens(draft);
         let mut notes = self.notes.iter().peekable();
         let mut ledger = self.left_out.ledger.clone();
         for position in 0..=draft.entries.len() {
             if draft.entries.get(position).is_none_or(|entry| entry.role != Role::System) {
-                items.extend(ledger.take().map(|ledger| Item::New(self.message(Role::User, ledger))));
+                items.extend(ledger.take().map(|ledger| Placed::New(self.message(Role::User, ledger))));
             }
             while let Some(note) = notes.next_if(|note| note.at == position) {
                 let Some(text) = note.text(draft.language()) else { continue };
                 let more = draft.tokens_of(Role::User, &text);
                 if tokens + more <= max_tokens {
                     tokens += more;
-                    items.push(Item::New(self.message(Role::User, text)));
+                    items.push(Placed::New(self.message(Role::User, text)));
                 }
             }
             if position < draft.entries.len() {
-                items.push(Item::Entry(position, None));
+                items.push(Placed::Entry(position, None));
             }
         }
         (items, tokens)
@@ -389,11 +389,11 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             }
             // A turn of each side is missing before the last message of the user.
             (_, Side::Edge, Side::User(None)) if messages > 1 => {
-                self.notes.push(note(messages - 1, Place::Alone(Role::User)));
-                self.notes.push(note(1, Place::Alone(Role::Assistant)));
+                self.notes.push(note(messages - 1, Placement::Alone(Role::User)));
+                self.notes.push(note(1, Placement::Alone(Role::Assistant)));
             }
             (_, Side::Edge, Side::User(None)) if !is_of_user => {
-                self.notes.push(note(messages, Place::Alone(Role::Assistant)));
+                self.notes.push(note(messages, Placement::Alone(Role::Assistant)));
             }
             _ => self.notes.push(note(messages, place)),
         }
@@ -414,30 +414,30 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         let first = all().next();
         let (at, place) = match (first, all().nth(1), all().find(takes_text)) {
             (Some((at, Side::User(Some(_)))), ..)
-            | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_)))), _) => (at, Place::Before(at)),
-            (Some((_, Side::User(_))), _, Some((at, _))) => (at + 1, Place::Behind(at)),
-            _ => (first.map_or(0, |(at, _)| at), Place::Alone(Role::User)),
+            | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_)))), _) => (at, Placement::Before(at)),
+            (Some((_, Side::User(_))), _, Some((at, _))) => (at + 1, Placement::Behind(at)),
+            _ => (first.map_or(0, |(at, _)| at), Placement::Alone(Role::User)),
         };
         self.notes.push(Note { at, messages: 0, is_scattered: false, place });
     }
 }
 
 /// Returns where the note of a gap stands, and whether a turn would be missing without it.
-fn place(before: Side, after: Side) -> (Place, bool) {
+fn place(before: Side, after: Side) -> (Placement, bool) {
     use Side::{Assistant, Edge, Result, User};
     match (before, after) {
         (Edge | User(Some(_)) | Assistant(_), User(Some(after))) | (User(None) | Result(_), Assistant(Some(after))) => {
-            (Place::Before(after), false)
+            (Placement::Before(after), false)
         }
-        (User(_) | Result(_), User(_)) => (Place::Alone(Role::Assistant), true),
-        (Assistant(_), Assistant(_)) => (Place::Alone(Role::User), true),
+        (User(_) | Result(_), User(_)) => (Placement::Alone(Role::Assistant), true),
+        (Assistant(_), Assistant(_)) => (Placement::Alone(Role::User), true),
         (User(Some(before)), Assistant(_))
         | (Result(Some(before)), Assistant(_) | Result(_))
-        | (Assistant(Some(before)), User(None)) => (Place::Behind(before), false),
+        | (Assistant(Some(before)), User(None)) => (Placement::Behind(before), false),
         (Edge, _)
         | (_, Edge | Result(_))
         | (User(None) | Result(None), Assistant(None))
-        | (Assistant(None), User(None)) => (Place::Alone(Role::User), false),
+        | (Assistant(None), User(None)) => (Placement::Alone(Role::User), false),
     }
 }
 

@@ -112,12 +112,12 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
 
 /// The calls of one message while their results are read.
 struct Calls<'m> {
-    calls: Vec<Call<'m>>,
+    calls: Vec<OpenCall<'m>>,
     /// Position of the first call that has no result yet, by the id it came with; `None` when all have one.
     open: HashMap<&'m str, Option<usize>>,
 }
 
-struct Call<'m> {
+struct OpenCall<'m> {
     given_id: &'m str,
     /// Position of the next call that came with the same id.
     next: Option<usize>,
@@ -129,7 +129,7 @@ struct Call<'m> {
     answered: bool,
 }
 
-impl Call<'_> {
+impl OpenCall<'_> {
     /// Returns the id it has in the request.
     fn id(&self) -> &str {
         self.edit.id.as_deref().unwrap_or(self.given_id)
@@ -139,7 +139,7 @@ impl Call<'_> {
 impl<'m> Calls<'m> {
     fn of(index: usize, tool_calls: &'m [ToolCall<'_>]) -> Self {
         let mut open: HashMap<&str, Option<usize>> = HashMap::with_capacity(tool_calls.len());
-        let mut calls: Vec<Call<'m>> = Vec::with_capacity(tool_calls.len());
+        let mut calls: Vec<OpenCall<'m>> = Vec::with_capacity(tool_calls.len());
         for (position, call) in tool_calls.iter().enumerate().rev() {
             let given_id = call.id.as_ref().map_or("", Text::as_str);
             let next = open.insert(given_id, Some(position)).flatten();
@@ -150,7 +150,14 @@ impl<'m> Calls<'m> {
                 arguments: call.arguments.is_none().then(|| NO_ARGUMENTS.to_owned()),
             };
             let arguments = call.arguments.as_ref().and_then(|text| repaired_arguments(text, call));
-            calls.push(Call { given_id, next, name: name.unwrap_or(UNNAMED_TOOL), edit, arguments, answered: false });
+            calls.push(OpenCall {
+                given_id,
+                next,
+                name: name.unwrap_or(UNNAMED_TOOL),
+                edit,
+                arguments,
+                answered: false,
+            });
         }
         calls.reverse();
         for (position, call) in calls.iter_mut().enumerate() {
@@ -211,7 +218,7 @@ impl<'m> Calls<'m> {
         let (mut first, mut first_without_id) = (0, 0);
         let answer = |(id, position): (&&str, Option<usize>)| {
             let from = if id.is_empty() { &mut first } else { &mut first_without_id };
-            let is_open = |call: &Call<'_>| !call.answered && (id.is_empty() || call.given_id.is_empty());
+            let is_open = |call: &OpenCall<'_>| !call.answered && (id.is_empty() || call.given_id.is_empty());
             let position = position.or_else(|| {
                 *from += self.calls[*from..].iter().take_while(|call| !is_open(call)).count();
                 (*from < self.calls.len()).then_some(*from)

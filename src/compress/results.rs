@@ -3,9 +3,9 @@
 use crate::message::Role;
 use crate::tokens::Tokens;
 
+use super::archive_paths::ArchivePaths;
 use super::candidates::{Candidate, candidates, shortest};
 use super::draft::{Draft, Origin, Slot};
-use super::origins::Origins;
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
 
@@ -22,9 +22,9 @@ pub fn highest(room: Tokens, used_at: impl Fn(Tokens) -> Tokens) -> Tokens {
 /// Shortens tool results before the last round until all results together have at most `max_tokens`.
 ///
 /// The results of the last round stay, and so may keep the sum above the limit.
-pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: Tokens) {
+pub fn shrink_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens) {
     let protection = Protection::of(draft);
-    let mut candidates = candidates(draft, origins, &protection, &[]);
+    let mut candidates = candidates(draft, archive_paths, &protection, &[]);
     candidates.retain(|candidate| {
         let entry = &draft.entries[candidate.entry];
         entry.role == Role::Tool && !entry.is_pinned && protection.tiers[candidate.group] == Some(Tier::Older)
@@ -36,7 +36,7 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_toke
     let level = highest(room, |level| candidates.iter().map(|candidate| at(candidate, level)).sum());
     for candidate in &candidates {
         if at(candidate, level) < candidate.full {
-            cut(draft, origins, candidate, at(candidate, level));
+            cut(draft, archive_paths, candidate, at(candidate, level));
         }
     }
 }
@@ -52,11 +52,12 @@ pub fn result_tokens(draft: &Draft<'_, '_>) -> Tokens {
 }
 
 /// Shortens a result to at most `share` tokens, or to its shortest form.
-fn cut(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate, share: Tokens) {
+fn cut(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, candidate: &Candidate, share: Tokens) {
     let (entry, piece) = (candidate.entry, candidate.piece);
     // There is no part of an attachment.
     let is_text = !matches!(draft.entries[entry].pieces[piece].slot, Slot::Media(_));
-    let short = if is_text && share > candidate.floor { origins.within(draft, entry, piece, share) } else { None };
-    let (short, tokens) = short.unwrap_or_else(|| shortest(draft, origins, candidate));
+    let short =
+        if is_text && share > candidate.floor { archive_paths.within(draft, entry, piece, share) } else { None };
+    let (short, tokens) = short.unwrap_or_else(|| shortest(draft, archive_paths, candidate));
     draft.set(entry, piece, short, tokens, Reason::ManyResults);
 }

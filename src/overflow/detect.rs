@@ -1,8 +1,8 @@
 //! From one error to a verdict.
 
 use super::kind::OverflowKind;
-use super::numbers::{self, Numbers};
-use super::patterns::{self, Sign, Signs};
+use super::numbers::{self, LimitAndUsed};
+use super::patterns::{self, Symptom, Symptoms};
 use super::reading;
 use crate::tokens::Tokens;
 
@@ -71,11 +71,13 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         return None;
     }
     let read = reading::read(error.text);
-    let signs = Signs::of(&read.text);
+    let signs = Symptoms::of(&read.text);
     let named = named.or_else(|| read.codes.iter().find_map(|code| patterns::code_kind(code)));
     let kind = match named {
         // LiteLLM files an output cap under `ContextWindowExceededError`; the text knows better.
-        Some(OverflowKind::Input) if signs.has(Sign::Output) && !signs.has(Sign::Combined) => OverflowKind::OutputCap,
+        Some(OverflowKind::Input) if signs.has(Symptom::Output) && !signs.has(Symptom::Combined) => {
+            OverflowKind::OutputCap
+        }
         Some(kind) => kind,
         None => Case { error, text: &read.text, codes: &read.codes, signs }.kind()?,
     };
@@ -108,7 +110,7 @@ fn names_output(text: &str) -> bool {
     ["completion", "output", "max_tokens", "max_new_tokens"].iter().any(|name| text.contains(name))
 }
 
-fn stated(kind: OverflowKind, text: &str) -> Numbers {
+fn stated(kind: OverflowKind, text: &str) -> LimitAndUsed {
     match kind {
         OverflowKind::Input => numbers::input(text),
         OverflowKind::OutputCap => numbers::output(text),
@@ -124,7 +126,7 @@ struct Case<'a> {
     error: &'a ErrorView<'a>,
     text: &'a str,
     codes: &'a [String],
-    signs: Signs,
+    signs: Symptoms,
 }
 
 impl Case<'_> {
@@ -136,20 +138,20 @@ impl Case<'_> {
     fn kind(&self) -> Option<OverflowKind> {
         use OverflowKind::{Input, Messages, OutputCap, RateCeiling, Reasoning, RequestBytes};
         let has = |sign| self.signs.has(sign);
-        if has(Sign::Quoted) {
+        if has(Symptom::Quoted) {
             return None;
         }
-        if has(Sign::Reasoning) {
+        if has(Symptom::Reasoning) {
             return matches!(self.status(), None | Some(400 | 422)).then_some(Reasoning);
         }
-        if has(Sign::Rate) && self.is_above_the_rate() {
+        if has(Symptom::Rate) && self.is_above_the_rate() {
             return Some(RateCeiling);
         }
-        let is_other = has(Sign::Other) || matches!(self.status(), Some(401..=404 | 408 | 429));
-        if has(Sign::Output) && !has(Sign::Combined) && !is_other {
+        let is_other = has(Symptom::Other) || matches!(self.status(), Some(401..=404 | 408 | 429));
+        if has(Symptom::Output) && !has(Symptom::Combined) && !is_other {
             return Some(OutputCap);
         }
-        if has(Sign::Strong) {
+        if has(Symptom::Strong) {
             return Some(Input);
         }
         if let Some(is_message) = self.string_too_long() {
@@ -158,20 +160,20 @@ impl Case<'_> {
         if let Some(is_messages) = self.array_too_long() {
             return is_messages.then_some(Messages);
         }
-        if !is_other && has(Sign::Count) && self.has_too_many_messages() {
+        if !is_other && has(Symptom::Count) && self.has_too_many_messages() {
             return Some(Messages);
         }
         if is_other {
             return None;
         }
-        if has(Sign::Specific) || self.is_scoped() {
+        if has(Symptom::Specific) || self.is_scoped() {
             return Some(Input);
         }
-        if has(Sign::Bytes) {
+        if has(Symptom::Bytes) {
             return Some(RequestBytes);
         }
         let has_failed = self.status().is_none_or(|status| status >= 400);
-        if has_failed && (has(Sign::Weak) || self.has_telling_sentence() || self.has_telling_numbers()) {
+        if has_failed && (has(Symptom::Weak) || self.has_telling_sentence() || self.has_telling_numbers()) {
             return Some(Input);
         }
         (self.status() == Some(413)).then_some(RequestBytes)
@@ -180,7 +182,8 @@ impl Case<'_> {
     /// Returns whether this one request is above the rate, however long one waits.
     fn is_above_the_rate(&self) -> bool {
         let (limit, requested) = numbers::rate(self.text);
-        self.signs.has(Sign::RateTooLarge) || requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
+        self.signs.has(Symptom::RateTooLarge)
+            || requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
     }
 
     /// `OpenAI` limits the characters of every string: "Invalid 'user': string too long. Expected a string with maximum
@@ -237,19 +240,19 @@ impl Case<'_> {
 
     /// The last resort, for words not seen before: one sentence that says what is too large, that it is, and in what.
     fn has_telling_sentence(&self) -> bool {
-        let wanted = [Sign::Subject, Sign::Excess, Sign::Measure];
+        let wanted = [Symptom::Subject, Symptom::Excess, Symptom::Measure];
         wanted.iter().all(|&sign| self.signs.has(sign))
             && self.text.lines().any(|sentence| {
-                let signs = Signs::of(sentence);
+                let signs = Symptoms::of(sentence);
                 wanted.iter().all(|&sign| signs.has(sign))
-                    && !signs.has(Sign::Output)
+                    && !signs.has(Symptom::Output)
                     && !sentence.contains("output token")
             })
     }
 
     /// "Your request has 140000 input tokens, but the maximum is 131072."
     fn has_telling_numbers(&self) -> bool {
-        self.signs.has(Sign::Subject) && self.text.contains("token") && numbers::states_excess(self.text)
+        self.signs.has(Symptom::Subject) && self.text.contains("token") && numbers::states_excess(self.text)
     }
 }
 

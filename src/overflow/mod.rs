@@ -15,5 +15,5 @@ mod silent;
 
 pub use detect::{ErrorView, Overflow, detect_overflow};
 pub use kind::OverflowKind;
-pub use recovery::{ESSENTIAL_TOKENS, MIN_OUTPUT_TOKENS, Reason, Recovery, Step, answer_reserve};
+pub use recovery::{ESSENTIAL_TOKENS, GiveUpReason, MIN_OUTPUT_TOKENS, Recovery, Step, answer_reserve};
 pub use silent::{UsageView, detect_silent};

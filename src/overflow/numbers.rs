@@ -27,7 +27,7 @@ const MESSAGES: std::ops::RangeInclusive<u64> = 2..=1_000_000;
 const ERROR_CODES: &[u64] = &[1039, 1210, 1213, 1214, 1261, 2013];
 
 /// `limit_tokens` and `used_tokens`.
-pub(super) type Numbers = (Option<u64>, Option<u64>);
+pub(super) type LimitAndUsed = (Option<u64>, Option<u64>);
 
 const LIMITS: &[&str] = &[
     r"(?:>|<=|≤) ?(\d+)",
@@ -99,7 +99,7 @@ static INPUT: LazyLock<Regex> =
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| compile(r"\b(\d+)\b"));
 
 /// Returns the numbers of an overflow of the input.
-pub(super) fn input(text: &str) -> Numbers {
+pub(super) fn input(text: &str) -> LimitAndUsed {
     let (numbers, rest) = in_roles(text);
     match numbers {
         // Two numbers in words we don't know: of an overflow, the larger one is what was sent.
@@ -124,7 +124,7 @@ pub(super) fn states_excess(text: &str) -> bool {
 }
 
 /// Finds the numbers beside words that give them a role; returns them and the text without the limit.
-fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
+fn in_roles(text: &str) -> (LimitAndUsed, Vec<u8>) {
     let mut rest = text.as_bytes().to_vec();
     let limit = first(&LIMIT, &rest).map(|(value, range)| {
         // Wherever it stands: LiteLLM says what it was told twice.
@@ -144,7 +144,7 @@ fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
 }
 
 /// Returns the numbers of an output cap: only those of the context, because a cap says nothing about the window.
-pub(super) fn output(text: &str) -> Numbers {
+pub(super) fn output(text: &str) -> LimitAndUsed {
     let mut rest = text.as_bytes().to_vec();
     let Some((limit, range)) = find(&CONTEXT_LIMIT, &rest) else {
         return (None, None);
@@ -198,7 +198,7 @@ pub(super) fn limit_messages(text: &str) -> Option<u64> {
 }
 
 /// Returns the numbers of a rate limit, as "Limit 30000, Requested 41000". By hand: rate limits are common.
-pub(super) fn rate(text: &str) -> Numbers {
+pub(super) fn rate(text: &str) -> LimitAndUsed {
     let after = |word: &str| {
         text.match_indices(word).find_map(|(at, _)| {
             let rest = text[at + word.len()..].trim_start_matches([':', ' ']);

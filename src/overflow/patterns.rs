@@ -17,7 +17,7 @@ use super::kind::OverflowKind;
 
 /// What a pattern that matches is evidence of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum Symptom {
     /// Names the context window: an overflow even where the text also speaks of rates.
     Strong,
     /// An overflow unless the text is about something else.
@@ -50,12 +50,12 @@ pub(super) enum Sign {
     Measure,
 }
 
-use Sign::{
+use Symptom::{
     Bytes, Combined, Count, Excess, Measure, Other, Output, Quoted, Rate, RateTooLarge, Reasoning, Specific, Strong,
     Subject, Weak,
 };
 
-const PATTERNS: &[(Sign, &str)] = &[
+const PATTERNS: &[(Symptom, &str)] = &[
     // Codes of OpenAI, LiteLLM, z.ai, llama.cpp, Copilot, GitHub Models, wherever they stand.
     (
         Strong,
@@ -446,15 +446,15 @@ pub(super) fn hints(text: &str) -> bool {
 
 /// The signs found in a text.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Signs(u32);
+pub(super) struct Symptoms(u32);
 
-impl Signs {
+impl Symptoms {
     /// Finds the signs in a text that was read. O(n).
     pub(super) fn of(text: &str) -> Self {
         Self(SET.matches(text.as_bytes()).iter().fold(0, |signs, at| signs | 1 << PATTERNS[at].0 as u32))
     }
 
-    pub(super) fn has(self, sign: Sign) -> bool {
+    pub(super) fn has(self, sign: Symptom) -> bool {
         self.0 & 1 << sign as u32 != 0
     }
 }

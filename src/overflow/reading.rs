@@ -105,7 +105,7 @@ pub(super) fn ends(text: &str) -> (&str, &str) {
 /// Reads both ends of an error text. O(n) in at most 16 KB.
 pub(super) fn read(text: &str) -> Reading {
     let (head, mut tail) = ends(text);
-    let mut reader = Reader { out: String::with_capacity(head.len() + tail.len() + 16), ..Reader::default() };
+    let mut reader = ErrorReader { out: String::with_capacity(head.len() + tail.len() + 16), ..ErrorReader::default() };
     let in_echo = reader.walk(head, 0);
     if in_echo {
         // The cut fell into an echoed prompt: the tail counts from where that string ends.
@@ -131,13 +131,13 @@ const WORD: [bool; 256] = {
 };
 
 #[derive(Default)]
-struct Reader {
+struct ErrorReader {
     out: String,
     codes: Vec<String>,
     sentence_start: usize,
 }
 
-impl Reader {
+impl ErrorReader {
     /// Appends what `text` says; returns whether it ended inside something echoed.
     fn walk(&mut self, text: &str, depth: u8) -> bool {
         let bytes = text.as_bytes();

@@ -72,12 +72,12 @@ pub enum Step {
     /// Send the same with the reasoning of the model put back, or with a mark in its place where there is none.
     Restore,
     /// Send nothing more.
-    GiveUp(Reason),
+    GiveUp(GiveUpReason),
 }
 
 /// Why nothing more is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum GiveUpReason {
     /// A smaller request is no help: the provider's error stands.
     Unrelated,
     /// What must stay is as large as what was refused.
@@ -88,7 +88,7 @@ pub enum Reason {
     Useless,
 }
 
-impl Reason {
+impl GiveUpReason {
     /// Returns the name that Python and the logs use.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -179,14 +179,14 @@ impl Recovery {
                 Some(output_tokens) => self.answer_within(output_tokens),
                 // The prompt leaves next to nothing for an answer.
                 None if numbers.is_some() => self.compress(overflow),
-                None => Step::GiveUp(Reason::Unrelated),
+                None => Step::GiveUp(GiveUpReason::Unrelated),
             },
             // Any request that is not above what a minute allows may be sent again later.
             OverflowKind::RateCeiling if numbers.is_none_or(|(limit, used)| used <= limit) => {
-                Step::GiveUp(Reason::Unrelated)
+                Step::GiveUp(GiveUpReason::Unrelated)
             }
             OverflowKind::Reasoning if self.is_restored || self.attempts == MAX_ATTEMPTS => {
-                Step::GiveUp(Reason::Unrelated)
+                Step::GiveUp(GiveUpReason::Unrelated)
             }
             OverflowKind::Reasoning => {
                 self.is_restored = true;
@@ -204,7 +204,7 @@ impl Recovery {
         if !is_smaller && !self.is_at_floor {
             self.useless += 1;
             if self.useless == MAX_USELESS {
-                return Step::GiveUp(Reason::Useless);
+                return Step::GiveUp(GiveUpReason::Useless);
             }
             return self.compress_to(prompt_tokens.min(self.prompt_tokens).percent(OF_STATED_PERCENT[1]));
         }
@@ -228,7 +228,7 @@ impl Recovery {
         let has_shorter = shortened
             || self.output_tokens.is_some_and(|output| needed_tokens <= most && self.free(needed_tokens) < output);
         if self.is_at_floor || !has_shorter && needed_tokens > self.smaller() {
-            return Step::GiveUp(Reason::Floor);
+            return Step::GiveUp(GiveUpReason::Floor);
         }
         self.is_at_floor = true;
         self.fixed_tokens = needed_tokens;
@@ -238,7 +238,7 @@ impl Recovery {
 
     fn compress(&mut self, overflow: &Overflow) -> Step {
         if self.attempts == MAX_ATTEMPTS {
-            return Step::GiveUp(Reason::Refused);
+            return Step::GiveUp(GiveUpReason::Refused);
         }
         // What was used may include the answer that was asked for: then no more of it counts as the prompt's.
         let answer = self.output_tokens.filter(|_| !overflow.used_is_prompt).unwrap_or_default();

@@ -104,11 +104,11 @@ impl<'py> Call<'py> {
         cache: Option<&CompactionCache>,
     ) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
-        if unchanged::is_settled(&self.messages, &request.counter(), request) {
+        if unchanged::still_fits(&self.messages, &request.counter(), request) {
             return Ok((self.messages.clone(), None));
         }
         let fitted = self.with_view(|view, counter| {
-            let plan = if compress::is_settled(&view.messages, request) {
+            let plan = if compress::is_no_op(&view.messages, request, request.budget_tokens()) {
                 None
             } else {
                 view.count(py, counter)?;

@@ -15,15 +15,15 @@ type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// Return an example for every term of a conversation that could be kept or lost, as little-endian
 /// 16-bit numbers: features, and whether one of the texts in `used` names it.
 ///
-/// What `training/salience.py` fits the trees of the choice to.
-#[pyfunction(name = "_salience_examples")]
+/// What `training/usage.py` fits the trees of the choice to.
+#[pyfunction(name = "_usage_examples")]
 #[allow(clippy::needless_pass_by_value)] // a list can be extracted by value only
-pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyResult<Vec<u8>> {
+pub fn usage_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyResult<Vec<u8>> {
     let call = Call::new(messages, None, None)?;
     let request = call.request(Tokens::MAX, Limits::default());
     let used: Vec<&str> = used.iter().map(String::as_str).collect();
-    let examples = call
-        .with_view(|view, _| view.run(messages.py(), |view| evaluation::salience_examples(view, &request, &used)))??;
+    let examples =
+        call.with_view(|view, _| view.run(messages.py(), |view| evaluation::usage_examples(view, &request, &used)))??;
     let row = |example: &Example| {
         let mut values = example.features.to_vec();
         values.push(u16::from(example.is_used));

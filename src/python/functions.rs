@@ -188,7 +188,7 @@ pub fn fit_messages<'py>(
     let above = optional_whole(above, "above")?.and_then(|above| usize::try_from(above).ok());
     let request = call.request(max_tokens, limits(settings)?);
     call.with_view(|view, counter| {
-        if compress::is_within(&view.messages, &request, max_tokens) {
+        if compress::is_no_op(&view.messages, &request, max_tokens) {
             return Fitted::whole(&call);
         }
         call.planned_for(view, counter, &request, |view, request| {

@@ -73,9 +73,9 @@ mod core_module {
         // Set, not exported: `__all__` is that of a release.
         #[cfg(feature = "evaluation")]
         {
-            use super::evaluation::{fit_without, salience_examples};
+            use super::evaluation::{fit_without, usage_examples};
             module.setattr("_fit_without", wrap_pyfunction!(fit_without, module)?)?;
-            module.setattr("_salience_examples", wrap_pyfunction!(salience_examples, module)?)?;
+            module.setattr("_usage_examples", wrap_pyfunction!(usage_examples, module)?)?;
         }
         let os = py.import("os")?;
         if !os.hasattr("register_at_fork")? {

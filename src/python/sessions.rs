@@ -10,8 +10,8 @@ use pyo3::types::PyString;
 
 use crate::session::service::{self, EventDraft, Routing, Service, ServiceOptions, UserFirst};
 use crate::session::store::{
-    self, Appended, Head, Kind, NewEvent, NewSummary, Page, PutSummary, Scope, SessionEvent, SessionKey, StoreError,
-    StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    self, Appended, EventKind, EventWindow, Head, NewEvent, NewSummary, Page, PutSummary, Scope, SessionEvent,
+    SessionKey, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey,
 };
 
 use super::convert::without_surrogates;
@@ -58,7 +58,7 @@ struct EventOut {
 impl From<SessionEvent> for EventOut {
     fn from(event: SessionEvent) -> Self {
         let SessionEvent { seq, id, time_ms, author, filter_key, kind, payload } = event;
-        Self { seq, id, time_ms, author, filter_key, is_summary: kind == Kind::Summary, payload }
+        Self { seq, id, time_ms, author, filter_key, is_summary: kind == EventKind::Summary, payload }
     }
 }
 
@@ -310,7 +310,7 @@ impl SessionStoreHandle {
         user_first: String,
     ) -> Done<'py> {
         let key = SessionKey::new(app, user, id);
-        let window = Window { after, since_ms, last, ..Window::default() };
+        let window = EventWindow { after, since_ms, last, ..EventWindow::default() };
         self.run::<_, Option<SessionOut>>(py, move |service| {
             let session = service.get(&key, &window, self::user_first(&user_first)?)?;
             Ok(session.map(SessionOut::from))
@@ -413,7 +413,7 @@ impl SessionStoreHandle {
         let key = SessionKey::new(app, user, id);
         let placeholder = summary.placeholder.map(|(id, payload)| NewEvent {
             id,
-            kind: Kind::Summary,
+            kind: EventKind::Summary,
             payload: Some(payload),
             filter_key: summary.filter_key.clone(),
             time_ms: store::now_ms(),

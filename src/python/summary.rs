@@ -142,7 +142,7 @@ impl SummaryRun {
     /// Return the call that it waits for; `None` when nothing is left to ask.
     fn next_call(&mut self, py: Python<'_>) -> Option<SummaryCall> {
         let run = self.run.as_mut()?;
-        let summary::Call { messages, max_tokens, temperature, depth } = detached_whole(py, || run.next_call())?;
+        let summary::ModelCall { messages, max_tokens, temperature, depth } = detached_whole(py, || run.next_call())?;
         Some(SummaryCall { messages, max_tokens, temperature, depth })
     }
 

@@ -40,11 +40,11 @@ struct Known {
 /// Returns whether `messages` continue a conversation that needed nothing, and still need nothing.
 ///
 /// `false` says nothing: then they must be looked at.
-pub fn is_settled(messages: &Bound<'_, PyList>, counter: &TokenCounter, request: &Request<'_>) -> bool {
+pub fn still_fits(messages: &Bound<'_, PyList>, counter: &TokenCounter, request: &Request<'_>) -> bool {
     let Some(mut known) = take(messages, counter.id()) else { return false };
     known.follow(messages);
     let is_known = known.extend(messages, counter);
-    let settled = is_known && known.bounds.fits(request);
+    let settled = is_known && known.bounds.prove_fit(request, request.budget_tokens());
     // What is over its budget will be counted, and then remembered anew.
     if settled {
         put(messages.py(), known);

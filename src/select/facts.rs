@@ -60,12 +60,12 @@ pub struct QueryMatch {
 }
 
 /// Assigns each term a dense index. Open addressing over `u32`: cold cache lines dominate.
-pub struct Numbers {
+pub struct TermIndex {
     /// Numbers from the place on that a term's hash names, [`Self::FREE`] behind the last.
     slots: Vec<u32>,
 }
 
-impl Numbers {
+impl TermIndex {
     const FREE: u32 = u32::MAX;
 
     /// Returns an empty table with room for a quarter of `mentions`: most terms are mentioned again or count for nothing.

@@ -21,8 +21,8 @@ use crate::tools::Effect;
 pub use relevance::asks_for_nothing;
 
 use super::ablation::{Mechanism, is_on};
-use super::facts::{Asked, Fact, NONE, Numbers, QueryMatch};
-use super::usage_model::{Conversation, FEATURES, Source, Uptake, Worths, features};
+use super::facts::{Asked, Fact, NONE, QueryMatch, TermIndex};
+use super::usage_model::{Conversation, FEATURES, SourceText, Uptake, Worths, features};
 
 /// Who brought a text into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,8 +106,8 @@ pub struct Scoring {
     uptakes: Vec<Uptake>,
     conversation: Conversation,
     /// By term.
-    bearings: Vec<QueryMatch>,
-    known: Numbers,
+    query_matches: Vec<QueryMatch>,
+    terms: TermIndex,
     /// By term: what it is worth to keep, or what is left of it where it is named elsewhere.
     worths: Vec<f32>,
     /// By term: where it is named.
@@ -144,8 +144,8 @@ impl Scoring {
             repeats: repeats::repeats(&documents),
             conversation: Conversation::default(),
             documents,
-            bearings: Vec::new(),
-            known: Numbers::of(total),
+            query_matches: Vec::new(),
+            terms: TermIndex::of(total),
             worths: Vec::new(),
             covered: Vec::new(),
             said: vec![0.0; messages],
@@ -154,7 +154,7 @@ impl Scoring {
             has_classes: is_on(Mechanism::Classes),
         };
         let related = this.gather();
-        this.bearings = this.relate(&related);
+        this.query_matches = this.relate(&related);
         this.ask(question.filter(|_| is_on(Mechanism::Relevance)));
         this.conversation = this.conversation(question);
         this.rate_documents();
@@ -190,10 +190,10 @@ impl Scoring {
                 let mut is_related = false;
                 for &term in &document.analysis.terms[range.clone()] {
                     // Most words are nothing to anyone.
-                    if !term.kind().is_salient() && !asked.contains(term) {
+                    if !term.kind().is_weighed() && !asked.contains(term) {
                         continue;
                     }
-                    let id = self.known.number(term, &mut self.facts, &asked);
+                    let id = self.terms.number(term, &mut self.facts, &asked);
                     self.numbers.push(id);
                     let fact = &mut self.facts[id as usize];
                     fact.stays |= stays;
@@ -241,16 +241,16 @@ impl Scoring {
     /// only system messages name.
     fn features(&self, id: usize) -> Option<[u16; FEATURES]> {
         let fact = &self.facts[id];
-        if !fact.term.kind().is_salient() || fact.last_part == NONE {
+        if !fact.term.kind().is_weighed() || fact.last_part == NONE {
             return None;
         }
         let owner = |part: u32| self.owners[part as usize] as usize;
         let last = &self.documents[owner(fact.last_part)];
         let part = if fact.source_part == NONE { fact.last_part } else { fact.source_part };
         let source = owner(part);
-        let source = Source { document: &self.documents[source], uptake: &self.uptakes[source], part };
+        let source = SourceText { document: &self.documents[source], uptake: &self.uptakes[source], part };
         let part_terms = last.analysis.terms_in(fact.last_part as usize - self.offsets[owner(fact.last_part)].1);
-        Some(features(fact, &self.bearings[id], &self.conversation, (last, part_terms), &source))
+        Some(features(fact, &self.query_matches[id], &self.conversation, (last, part_terms), &source))
     }
 
     /// Notes for each document how relevant its most relevant part is.
@@ -358,7 +358,7 @@ impl Scoring {
         crate::text::terms::scan(text, |term, _| {
             if term.kind().is_name() {
                 names += 1;
-                let known = self.known.find(term.short(), &self.facts).ok();
+                let known = self.terms.find(term.short(), &self.facts).ok();
                 covered += usize::from(known.is_some_and(|id| !self.covered[id as usize].is_nowhere()));
             }
         });
@@ -368,7 +368,7 @@ impl Scoring {
     /// Remembers that a text is listed, with the terms in it.
     pub fn cover_text(&mut self, text: &str) {
         crate::text::terms::scan(text, |term, _| {
-            if let Ok(id) = self.known.find(term.short(), &self.facts) {
+            if let Ok(id) = self.terms.find(term.short(), &self.facts) {
                 self.change(id as usize, |covered| covered.is_listed = true);
             }
         });
@@ -409,7 +409,7 @@ impl Scoring {
             for mention in self.mentions(position) {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
-                if is_new && self.covered[id].is_nowhere() && term.kind().is_salient() {
+                if is_new && self.covered[id].is_nowhere() && term.kind().is_weighed() {
                     let features = self.features(id);
                     examples.extend(features.map(|features| Example { features, is_used: used(term) }));
                 }

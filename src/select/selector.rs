@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::checkpoint;
 use crate::text::estimate::{count, index};
 
-use super::queue::{Item, Queue};
+use super::queue::{Choice, Queue};
 use super::scoring::{Document, LostName, Scoring};
 
 pub use rating::FIRST_MARK;
@@ -97,12 +97,12 @@ pub struct Selector<'s> {
     /// Tokens of all that stays.
     used: f32,
     /// What was taken, in order, with its tokens.
-    log: Vec<(Item, f32)>,
+    log: Vec<(Choice, f32)>,
     /// By group: whether what stays of it is not what it was when [`Selector::changed`] was last asked.
     is_changed: Vec<bool>,
     /// What [`Selector::grow_all`] goes on from, and what did not fit or was given up since.
     queue: Option<Queue>,
-    left: Vec<Item>,
+    left: Vec<Choice>,
     /// Entries of the log that are not given up.
     settled: usize,
 }
@@ -331,7 +331,7 @@ impl<'s> Selector<'s> {
                 continue;
             }
             let (worth, tokens) = self.rate(item);
-            let now = Queue::step(worth);
+            let now = Queue::bucket(worth);
             if now < step {
                 queue.push(item, now);
                 continue;
@@ -348,11 +348,11 @@ impl<'s> Selector<'s> {
                 }
             }
             match item {
-                Item::Group(group) => {
+                Choice::Group(group) => {
                     self.open(group as usize);
                     self.push_units(group as usize, queue);
                 }
-                Item::Unit(unit) => self.take_rated(unit as usize, queue),
+                Choice::Unit(unit) => self.take_rated(unit as usize, queue),
             }
         }
     }
@@ -376,7 +376,7 @@ impl<'s> Selector<'s> {
         }
         for neighbour in [unit.wrapping_sub(1), unit + 1] {
             if self.ranges[block].contains(&neighbour) && !self.units[neighbour].is_taken {
-                self.push(Item::Unit(index(neighbour)), queue);
+                self.push(Choice::Unit(index(neighbour)), queue);
             }
         }
     }
@@ -406,7 +406,7 @@ impl<'s> Selector<'s> {
         self.used -= tokens;
         self.left.push(item);
         match item {
-            Item::Group(group) => {
+            Choice::Group(group) => {
                 let group = group as usize;
                 self.is_open[group] = false;
                 self.is_changed[group] = true;
@@ -414,7 +414,7 @@ impl<'s> Selector<'s> {
                     self.scoring.uncover(self.scoring.mentions(document));
                 }
             }
-            Item::Unit(unit) => {
+            Choice::Unit(unit) => {
                 let Unit { block, ref mentions, ref mut is_taken, .. } = self.units[unit as usize];
                 *is_taken = false;
                 self.scoring.uncover(mentions.start as usize..mentions.end as usize);
@@ -426,7 +426,7 @@ impl<'s> Selector<'s> {
 
     fn push_group(&self, group: usize, queue: &mut Queue) {
         if !self.is_open[group] {
-            self.push(Item::Group(index(group)), queue);
+            self.push(Choice::Group(index(group)), queue);
         }
         self.push_units(group, queue);
     }
@@ -434,19 +434,19 @@ impl<'s> Selector<'s> {
     fn push_units(&self, group: usize, queue: &mut Queue) {
         for block in self.blocks_of[group].clone() {
             for unit in self.ranges[block].clone().filter(|&unit| !self.units[unit].is_taken) {
-                self.push(Item::Unit(index(unit)), queue);
+                self.push(Choice::Unit(index(unit)), queue);
             }
         }
     }
 
-    fn push(&self, item: Item, queue: &mut Queue) {
-        queue.push(item, Queue::step(self.rate(item).0));
+    fn push(&self, item: Choice, queue: &mut Queue) {
+        queue.push(item, Queue::bucket(self.rate(item).0));
     }
 
-    fn is_taken(&self, item: Item) -> bool {
+    fn is_taken(&self, item: Choice) -> bool {
         match item {
-            Item::Group(group) => self.is_open[group as usize],
-            Item::Unit(unit) => self.units[unit as usize].is_taken,
+            Choice::Group(group) => self.is_open[group as usize],
+            Choice::Unit(unit) => self.units[unit as usize].is_taken,
         }
     }
 
@@ -455,7 +455,7 @@ impl<'s> Selector<'s> {
         self.is_open[group] = true;
         self.is_changed[group] = true;
         self.used += tokens;
-        self.log.push((Item::Group(index(group)), tokens));
+        self.log.push((Choice::Group(index(group)), tokens));
         for document in self.frames[group].documents.clone() {
             self.scoring.cover(self.scoring.mentions(document));
         }
@@ -463,7 +463,7 @@ impl<'s> Selector<'s> {
 
     fn take(&mut self, unit: usize, tokens: f32) {
         self.used += tokens;
-        self.log.push((Item::Unit(index(unit)), tokens));
+        self.log.push((Choice::Unit(index(unit)), tokens));
         let Unit { block, ref mentions, .. } = self.units[unit];
         let mentions = mentions.start as usize..mentions.end as usize;
         self.taken[block as usize] += 1;

@@ -70,7 +70,7 @@ pub struct Conversation {
 }
 
 /// The text that the model has a term from: the last that names it and is not the model's own, where there is one.
-pub struct Source<'s> {
+pub struct SourceText<'s> {
     pub document: &'s Document,
     pub uptake: &'s Uptake,
     /// The part that names it, among those of all documents.
@@ -81,10 +81,10 @@ pub struct Source<'s> {
 /// `last` is the document that names it last, and how many terms the part has that does.
 pub fn features(
     fact: &Fact,
-    bearing: &QueryMatch,
+    query_match: &QueryMatch,
     conversation: &Conversation,
     last: (&Document, usize),
-    source: &Source<'_>,
+    source: &SourceText<'_>,
 ) -> [u16; FEATURES] {
     let age = |message: u32| small(conversation.messages.saturating_sub(message as usize));
     let (from, uptake) = (source.document, source.uptake);
@@ -96,8 +96,8 @@ pub fn features(
         age(fact.last_message),
         if fact.last_use == NONE { NEVER } else { age(fact.last_use) },
         small(last.0.analysis.names()),
-        hundredths(bearing.relevance),
-        hundredths(bearing.asked),
+        hundredths(query_match.relevance),
+        hundredths(query_match.asked),
         small(last.1),
         age(index(from.message)),
         small(from.analysis.names()),

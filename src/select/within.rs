@@ -21,10 +21,10 @@ pub static MEMORY: LazyLock<ContentMemory<Option<(String, Tokens)>>> =
 
 /// Returns `text` cut to at most `max_tokens`, and its tokens; `None` where that is too little for any of it.
 ///
-/// The origin of `marks` is named in the first of them. JSON comes out as JSON. O(n), remembered by content.
+/// The archive path of `marks` is named in the first of them. JSON comes out as JSON. O(n), remembered by content.
 pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
     let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
-    let key = marks.origin.map(|origin| [text, "\0", origin].concat());
+    let key = marks.archive_path.map(|archive_path| [text, "\0", archive_path].concat());
     let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
         let made = make(text, max_tokens, counter, marks);
         let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
@@ -65,8 +65,8 @@ fn make(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>)
     if fills || analysis.kind() == Some(Kind::Json) {
         return by_content;
     }
-    // It knows no origins, and would cut through the marks of an earlier cut.
-    let by_place = (marks.origin.is_none() && elision::find_gap(text).is_none())
+    // It knows no archive paths, and would cut through the marks of an earlier cut.
+    let by_place = (marks.archive_path.is_none() && elision::find_gap(text).is_none())
         .then(|| excerpt::to_tokens(text, max_tokens, counter, marks.language))
         .flatten();
     [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
@@ -89,7 +89,7 @@ fn chosen(
         analysis: Arc::clone(analysis),
     };
     let mut scoring = Scoring::new(vec![document], 1, None);
-    let mark = FIRST_MARK + marks.origin.map_or(0.0, |origin| counter.text(origin).as_f32());
+    let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
     let full = counter.text(text).as_f32();
     let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
@@ -150,8 +150,10 @@ mod tests {
     #[test]
     fn another_limit_model_or_origin_is_not_answered_from_memory() {
         let text = log();
-        let short = |max_tokens, model, origin| {
-            within(&text, Tokens(max_tokens), TokenCounter::new(model), Marks { origin, ..Marks::default() }).unwrap().0
+        let short = |max_tokens, model, archive_path| {
+            within(&text, Tokens(max_tokens), TokenCounter::new(model), Marks { archive_path, ..Marks::default() })
+                .unwrap()
+                .0
         };
         let first = short(300, None, None);
         assert_ne!(short(200, None, None), first);

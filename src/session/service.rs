@@ -7,9 +7,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::store::{
-    Append, Appended, Create, Delta, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary, Scope,
-    SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey,
-    Window,
+    Append, Appended, Create, Delta, EventKind, EventWindow, Eviction, Head, Loaded, NewEvent, NewSummary, Page,
+    PutSummary, Scope, SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary,
+    SummaryQuery, Ttl, UserKey,
 };
 
 /// Events of a session at most. Source: document 002, `WithSessionEventLimit`.
@@ -147,7 +147,7 @@ impl Service {
         check(key)?;
         let [session, user, app] = self.routed(state);
         self.store.create(key, &Create { generation, session, user, app, meta, overwrite, ttls: self.ttls() })?;
-        let shown = self.get(key, &Window { last: Some(0), ..Window::default() }, UserFirst::Off)?;
+        let shown = self.get(key, &EventWindow { last: Some(0), ..EventWindow::default() }, UserFirst::Off)?;
         shown.ok_or_else(|| StoreError::NotFound(key.clone()))
     }
 
@@ -156,16 +156,16 @@ impl Service {
     /// # Errors
     ///
     /// What the store says; [`StoreError::Invalid`] for an empty app, user or id.
-    pub fn get(&self, key: &SessionKey, window: &Window, user_first: UserFirst) -> StoreResult<Option<Session>> {
+    pub fn get(&self, key: &SessionKey, window: &EventWindow, user_first: UserFirst) -> StoreResult<Option<Session>> {
         check(key)?;
         let refresh = self.options.refresh_on_read.then_some(self.options.session_ttl);
         let with_user = user_first == UserFirst::Prepend;
-        let Some(loaded) = self.store.load(key, &Window { with_user, refresh, ..window.clone() })? else {
+        let Some(loaded) = self.store.load(key, &EventWindow { with_user, refresh, ..window.clone() })? else {
             return Ok(None);
         };
         let Loaded { head, mut events, session, user, app, summaries } = loaded;
         if user_first != UserFirst::Off {
-            let first = events.iter().position(|event| event.kind == Kind::User);
+            let first = events.iter().position(|event| event.kind == EventKind::User);
             events.drain(..first.unwrap_or(events.len()));
         }
         let mut state = session;
@@ -378,24 +378,24 @@ fn check_part(name: &str, part: &str) -> StoreResult<()> {
 /// # Source
 ///
 /// Document 002's stored events: calls, a result, or content.
-fn kind(payload: &str) -> Option<Kind> {
+fn kind(payload: &str) -> Option<EventKind> {
     // Each field as it is written: how deep it is does not matter, nor half of a character.
     let Ok(fields) = serde_json::from_str::<HashMap<String, &RawValue>>(payload) else {
-        return serde_json::from_str::<IgnoredAny>(payload).is_ok().then_some(Kind::Other);
+        return serde_json::from_str::<IgnoredAny>(payload).is_ok().then_some(EventKind::Other);
     };
     let role = fields.get("role").and_then(|role| serde_json::from_str::<String>(role.get()).ok());
-    let Some(role) = role else { return Some(Kind::Other) };
+    let Some(role) = role else { return Some(EventKind::Other) };
     let has = |name: &str| fields.get(name).is_some_and(|value| says_something(value.get()));
     if has("tool_call_id") || role == "tool" || role == "function" {
-        return Some(Kind::Result);
+        return Some(EventKind::Result);
     }
     if has("tool_calls") {
-        return Some(Kind::Calls);
+        return Some(EventKind::Calls);
     }
     let kind = match role.as_str() {
-        "user" => Kind::User,
-        "assistant" => Kind::Assistant,
-        _ => Kind::Other,
+        "user" => EventKind::User,
+        "assistant" => EventKind::Assistant,
+        _ => EventKind::Other,
     };
     has("content").then_some(kind)
 }

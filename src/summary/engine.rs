@@ -10,7 +10,7 @@ use crate::text::elision::Marks;
 use crate::text::language::Language;
 use crate::tokens::{TokenCounter, Tokens};
 
-use super::transcript::{self, BYTES_PER_TOKEN, Item, Limit};
+use super::transcript::{self, BYTES_PER_TOKEN, Limit, TranscriptItem};
 use super::{Format, Policy, Prompt, Structured, cut, local};
 
 /// What a summary goes on from.
@@ -79,7 +79,7 @@ const MERGE_ROUNDS: u32 = 8;
 
 /// What the model is to be asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct ModelCall {
     /// Roles and texts.
     pub messages: Vec<(&'static str, String)>,
     /// The longest answer.
@@ -92,7 +92,7 @@ pub struct Call {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct SummaryDraft {
     /// The summary.
     pub text: String,
     /// Its fields: what every later summary is checked against and merged with.
@@ -119,7 +119,7 @@ pub struct Draft {
 
 /// The summary of a part.
 #[derive(Debug, Clone)]
-struct Part {
+struct PartSummary {
     text: String,
     truncated: bool,
     chunks: u32,
@@ -129,10 +129,10 @@ struct Part {
 /// A summary that the model is to be asked for.
 #[derive(Debug)]
 struct Ask {
-    items: Vec<Item>,
+    items: Vec<TranscriptItem>,
     depth: u32,
     /// What is known of the parts that it joins, where it joins two.
-    merges: Option<Part>,
+    merges: Option<PartSummary>,
 }
 
 #[derive(Debug)]
@@ -144,7 +144,7 @@ enum Task {
         depth: u32,
     },
     /// A part that is carried over to the next round.
-    Keep(Part),
+    Keep(PartSummary),
 }
 
 /// The making of one summary.
@@ -157,7 +157,7 @@ pub struct Run {
     /// What is left to do, the next at the end.
     tasks: Vec<Task>,
     /// The summaries of parts, in their order.
-    parts: Vec<Part>,
+    parts: Vec<PartSummary>,
     /// Goes with the first call that is answered.
     tells_previous: bool,
     calls: u32,
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// Returns the call that the machine waits for; `None` when nothing is left to ask.
-    pub fn next_call(&mut self) -> Option<Call> {
+    pub fn next_call(&mut self) -> Option<ModelCall> {
         loop {
             match self.tasks.pop()? {
                 Task::Keep(part) => self.parts.push(part),
@@ -222,7 +222,8 @@ impl Run {
         self.calls += 1;
         self.answers += 1;
         self.tells_previous = false;
-        let mut part = merges.unwrap_or(Part { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
+        let mut part =
+            merges.unwrap_or(PartSummary { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
         let max_tokens = self.target(depth) * MAX_TEXT_FACTOR;
         text.clone_into(&mut part.text);
         // JSON is bounded by its fields.
@@ -275,7 +276,7 @@ impl Run {
     /// Returns the summary of `view`, which the run was made with, when nothing is left to ask.
     ///
     /// What the model's text drops of the user's rules and of the exact names is added back.
-    pub fn finish(mut self, view: &[Message<'_>]) -> Draft {
+    pub fn finish(mut self, view: &[Message<'_>]) -> SummaryDraft {
         let told = self.previous.data.clone().merged(local(view));
         let part = self.parts.last().filter(|_| self.error.is_none());
         let (data, text) =
@@ -287,7 +288,7 @@ impl Run {
         if part.is_some() && !by_model {
             self.error = Some(ALL_REFUSED.to_owned());
         }
-        Draft {
+        SummaryDraft {
             output_tokens: self.counter.text(&text),
             text,
             data,
@@ -303,7 +304,7 @@ impl Run {
     }
 
     /// Returns fields and text of a summary that a model wrote.
-    fn written(&self, part: &Part, told: Structured) -> (Structured, String) {
+    fn written(&self, part: &PartSummary, told: Structured) -> (Structured, String) {
         let target = self.options.policy.target_tokens;
         let max_tokens = target * MAX_TEXT_FACTOR;
         if self.options.format == Format::Structured
@@ -343,7 +344,7 @@ impl Run {
     }
 
     /// Plans the summary of `items`, in chunks where they are larger than the room.
-    fn schedule(&mut self, items: Vec<Item>, depth: u32, room_bytes: usize) {
+    fn schedule(&mut self, items: Vec<TranscriptItem>, depth: u32, room_bytes: usize) {
         if room_bytes == 0 || transcript::bytes(&items, self.limit()) <= room_bytes {
             self.tasks.push(Task::Ask(Ask { items, depth, merges: None }));
         } else {
@@ -351,15 +352,15 @@ impl Run {
         }
     }
 
-    fn part_tasks(&mut self, chunks: Vec<Vec<Item>>, depth: u32) {
+    fn part_tasks(&mut self, chunks: Vec<Vec<TranscriptItem>>, depth: u32) {
         self.tasks.push(Task::Merge { count: chunks.len(), depth });
         let tasks = chunks.into_iter().rev().map(|items| Task::Ask(Ask { items, depth, merges: None }));
         self.tasks.extend(tasks);
     }
 
-    fn call(&self, ask: &Ask) -> Call {
+    fn call(&self, ask: &Ask) -> ModelCall {
         let previous = self.untold().filter(|_| ask.merges.is_none());
-        Call {
+        ModelCall {
             messages: self.prompt.messages(&transcript::joined(&ask.items, self.limit()), previous),
             max_tokens: (self.target(ask.depth) * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
             temperature: self.options.policy.temperature,
@@ -379,13 +380,13 @@ impl Run {
             self.parts.append(&mut parts);
             return;
         }
-        let together = |parts: &[Part], text: String| Part {
+        let together = |parts: &[PartSummary], text: String| PartSummary {
             text,
             truncated: parts.iter().any(|part| part.truncated),
             chunks: parts.iter().map(|part| part.chunks).sum(),
             max_depth: parts.iter().map(|part| part.max_depth).max().unwrap_or_default(),
         };
-        let read = |part: &Part| Structured::parse(&part.text);
+        let read = |part: &PartSummary| Structured::parse(&part.text);
         if self.options.format == Format::Structured
             && let Some(read) = parts.iter().map(read).collect::<Option<Vec<_>>>()
         {
@@ -409,16 +410,18 @@ impl Run {
                 continue;
             }
             let told = ["earlier", "later"].iter().zip(pair);
-            let item =
-                |(which, part): (&&str, &Part)| Item::new(format!("Summary of the {which} part:\n{}\n", part.text));
+            let item = |(which, part): (&&str, &PartSummary)| {
+                TranscriptItem::new(format!("Summary of the {which} part:\n{}\n", part.text))
+            };
             let merges = Some(together(pair, String::new()));
             self.tasks.push(Task::Ask(Ask { items: told.map(item).collect(), depth, merges }));
         }
     }
 
     /// Returns a part that was cut by force.
-    fn forced(&self, items: &[Item], depth: u32, merges: Option<Part>) -> Part {
-        let mut part = merges.unwrap_or(Part { text: String::new(), truncated: true, chunks: 1, max_depth: depth });
+    fn forced(&self, items: &[TranscriptItem], depth: u32, merges: Option<PartSummary>) -> PartSummary {
+        let mut part =
+            merges.unwrap_or(PartSummary { text: String::new(), truncated: true, chunks: 1, max_depth: depth });
         part.text = transcript::joined(items, self.limit());
         self.cut(&mut part, self.target(depth).max(MIN_FORCED_TOKENS));
         let previous = self.untold().map_or_else(String::new, |text| format!("{text}\n\n"));
@@ -427,7 +430,7 @@ impl Run {
         part
     }
 
-    fn cut(&self, part: &mut Part, max_tokens: Tokens) {
+    fn cut(&self, part: &mut PartSummary, max_tokens: Tokens) {
         let (text, is_cut) = self.within(&part.text, max_tokens);
         part.text = text;
         part.truncated |= is_cut;

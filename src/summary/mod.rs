@@ -16,7 +16,7 @@ mod transcript;
 mod trigger;
 
 pub use changes::{Change, changes};
-pub use engine::{Call, Draft, Options, Previous, Run};
+pub use engine::{ModelCall, Options, Previous, Run, SummaryDraft};
 pub use local::local;
 pub use policy::{Cause, Policy};
 pub use prompt::{Format, Prompt, section, wrapped};

@@ -13,7 +13,7 @@ use super::cut::is_result;
 
 /// A message, or a part of one, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct TranscriptItem {
     /// What is said, with who says it in front; empty where nothing is.
     pub text: String,
     /// It answers a call of an item before it, and must not be parted from it.
@@ -44,7 +44,7 @@ impl Limit {
     }
 }
 
-impl Item {
+impl TranscriptItem {
     /// Returns an item that may stand alone.
     pub fn new(text: String) -> Self {
         Self { text, stays_behind: false, long: Vec::new() }
@@ -88,7 +88,7 @@ impl Item {
 }
 
 /// Returns the messages as text, an item for each. O(bytes), counts nothing.
-pub fn items(view: &[Message<'_>], limit: Limit) -> Vec<Item> {
+pub fn items(view: &[Message<'_>], limit: Limit) -> Vec<TranscriptItem> {
     let mut calls: &[ToolCall<'_>] = &[];
     let item = |message| {
         if !is_result(message) {
@@ -99,15 +99,15 @@ pub fn items(view: &[Message<'_>], limit: Limit) -> Vec<Item> {
     view.iter().map(item).collect()
 }
 
-fn item(message: &Message<'_>, calls: &[ToolCall<'_>], limit: Limit) -> Item {
+fn item(message: &Message<'_>, calls: &[ToolCall<'_>], limit: Limit) -> TranscriptItem {
     let said = said(message);
     if is_result(message) {
-        let mut item = Item::new(format!("{} returned: ", tool(message, calls)));
+        let mut item = TranscriptItem::new(format!("{} returned: ", tool(message, calls)));
         item.push(&said, limit);
-        return Item { stays_behind: true, ..item };
+        return TranscriptItem { stays_behind: true, ..item };
     }
     let speaker = message.role.name();
-    let mut item = Item::new(if said.is_empty() { String::new() } else { format!("{speaker}: {said}") });
+    let mut item = TranscriptItem::new(if said.is_empty() { String::new() } else { format!("{speaker}: {said}") });
     for call in &message.tool_calls {
         let [name, arguments] = [&call.name, &call.arguments].map(|text| text.as_ref().map_or("", Text::as_str));
         let line_break = if item.text.is_empty() { "" } else { BREAK };
@@ -148,14 +148,14 @@ pub fn said<'a>(message: &Message<'a>) -> Cow<'a, str> {
 }
 
 /// Returns the items as one text, empty ones left out.
-pub fn joined(items: &[Item], limit: Limit) -> String {
+pub fn joined(items: &[TranscriptItem], limit: Limit) -> String {
     let texts: Vec<Cow<'_, str>> =
         items.iter().filter(|item| !item.text.is_empty()).map(|item| item.shortened(limit)).collect();
     texts.join(BREAK)
 }
 
 /// Returns the size of the items as one text, in bytes.
-pub fn bytes(items: &[Item], limit: Limit) -> usize {
+pub fn bytes(items: &[TranscriptItem], limit: Limit) -> usize {
     items.iter().map(|item| item.bytes(limit)).sum()
 }
 
@@ -163,16 +163,16 @@ pub fn bytes(items: &[Item], limit: Limit) -> usize {
 ///
 /// A call stays with its results where both have room in one run. Otherwise, and where one message has not, its text goes
 /// on in the next run behind a mark; nothing is left out. O(bytes).
-pub fn chunks(items: Vec<Item>, max_bytes: usize, limit: Limit) -> Vec<Vec<Item>> {
+pub fn chunks(items: Vec<TranscriptItem>, max_bytes: usize, limit: Limit) -> Vec<Vec<TranscriptItem>> {
     let max_bytes = max_bytes.max(4 * CONTINUED.len());
-    let mut chunks: Vec<Vec<Item>> = Vec::new();
+    let mut chunks: Vec<Vec<TranscriptItem>> = Vec::new();
     let mut room = 0;
-    let mut place = |item: Item, opens: bool, room: &mut usize| {
+    let mut place = |item: TranscriptItem, opens: bool, room: &mut usize| {
         let bytes = item.bytes(limit);
         match chunks.last_mut() {
             Some(chunk) if !opens && bytes <= *room => chunk.push(item),
             _ => {
-                chunks.push(vec![Item { stays_behind: false, ..item }]);
+                chunks.push(vec![TranscriptItem { stays_behind: false, ..item }]);
                 *room = max_bytes;
             }
         }
@@ -194,7 +194,11 @@ pub fn chunks(items: Vec<Item>, max_bytes: usize, limit: Limit) -> Vec<Vec<Item>
             let text = item.shortened(limit);
             for (part, text) in parts(&text, max_bytes - CONTINUED.len() - BREAK.len()).enumerate() {
                 let text = if part == 0 { text.to_owned() } else { format!("{CONTINUED}{text}") };
-                place(Item { stays_behind: item.stays_behind, ..Item::new(text) }, false, &mut room);
+                place(
+                    TranscriptItem { stays_behind: item.stays_behind, ..TranscriptItem::new(text) },
+                    false,
+                    &mut room,
+                );
             }
         }
     }
@@ -222,12 +226,12 @@ mod tests {
     use super::*;
     use crate::message::Role;
 
-    fn text(item: &str) -> Item {
-        Item::new(item.to_owned())
+    fn text(item: &str) -> TranscriptItem {
+        TranscriptItem::new(item.to_owned())
     }
 
-    fn result(item: &str) -> Item {
-        Item { stays_behind: true, ..text(item) }
+    fn result(item: &str) -> TranscriptItem {
+        TranscriptItem { stays_behind: true, ..text(item) }
     }
 
     fn limit(tokens: Tokens) -> Limit {

@@ -32,7 +32,7 @@ pub enum Form {
 
 /// A part of a text that stays or goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Part {
+pub struct TextPart {
     pub bytes: u32,
     pub class: Class,
     /// Whether it stays whenever anything of the text does.
@@ -46,7 +46,7 @@ pub struct Part {
 #[derive(Debug)]
 pub struct Analysis {
     segments: Option<Segments>,
-    pub parts: Box<[Part]>,
+    pub parts: Box<[TextPart]>,
     /// The terms of all parts, in order.
     pub terms: Box<[ShortTerm]>,
     /// Where the names among the terms start in the text: identifiers, paths, numbers, repeats included.
@@ -69,7 +69,7 @@ impl Analysis {
         MEMORY.get_or_make(text, salt, || {
             let analysis = Self::make(text, form, cuts);
             let bytes = analysis.segments.as_ref().map_or(0, Segments::heap_bytes)
-                + analysis.parts.len() * size_of::<Part>()
+                + analysis.parts.len() * size_of::<TextPart>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
                 + analysis.names.len() * size_of::<u32>();
             (analysis, bytes)
@@ -83,8 +83,8 @@ impl Analysis {
             let (segments, terms) = Segments::with_terms(text, cuts);
             (Some(segments), terms)
         };
-        let mut parts: Vec<Part> = match &segments {
-            None => vec![Part {
+        let mut parts: Vec<TextPart> = match &segments {
+            None => vec![TextPart {
                 bytes: bytes(0..text.len()),
                 class: Class::Plain,
                 is_fixed: false,
@@ -92,7 +92,7 @@ impl Analysis {
                 terms_end: 0,
             }],
             Some(segments) => {
-                let part = |(start, end, class, is_fixed): (u32, u32, Class, bool)| Part {
+                let part = |(start, end, class, is_fixed): (u32, u32, Class, bool)| TextPart {
                     bytes: end - start,
                     class,
                     is_fixed,
@@ -133,7 +133,7 @@ impl Analysis {
     }
 
     /// Iterates over the parts with the range of their terms.
-    pub fn ranges(&self) -> impl Iterator<Item = (Part, Range<usize>)> + '_ {
+    pub fn ranges(&self) -> impl Iterator<Item = (TextPart, Range<usize>)> + '_ {
         let mut start = 0;
         self.parts.iter().map(move |&part| {
             let range = start..part.terms_end as usize;

@@ -14,14 +14,14 @@ use super::language::Language;
 pub struct Marks<'o> {
     pub language: Language,
     /// Where the whole text can be read.
-    pub origin: Option<&'o str>,
+    pub archive_path: Option<&'o str>,
 }
 
 #[cfg(test)]
 impl<'o> Marks<'o> {
-    /// Returns English ones that name `origin`.
-    pub fn at(origin: &'o str) -> Self {
-        Self { origin: Some(origin), ..Self::default() }
+    /// Returns English ones that name `archive_path`.
+    pub fn at(archive_path: &'o str) -> Self {
+        Self { archive_path: Some(archive_path), ..Self::default() }
     }
 }
 
@@ -82,7 +82,7 @@ pub fn gap(omitted: &str, language: Language) -> String {
     let lines = omitted.bytes().filter(|&b| b == b'\n').count() as u64;
     if is_chinese(language) {
         let gone = Gone { lines: if lines > 1 { lines } else { 0 }, chars, similar: false };
-        ["\n", &first_gap(gone, Marks { language, origin: None }), "\n"].concat()
+        ["\n", &first_gap(gone, Marks { language, archive_path: None }), "\n"].concat()
     } else if lines > 1 {
         format!("\n[... {} lines, {} characters left out ...]\n", grouped(lines), grouped(chars))
     } else {
@@ -139,10 +139,10 @@ const fn all_of_it(language: Language) -> &'static str {
     words(language, ALL_OF_IT[0], ALL_OF_IT[1])
 }
 
-/// Returns what stands before the origin in the inside of a mark, and the origin.
-fn split_origin(inner: &str) -> (&str, Option<&str>) {
+/// Returns what stands before the archive path in the inside of a mark, and the archive path.
+fn split_archive_path(inner: &str) -> (&str, Option<&str>) {
     let found = ALL_OF_IT.iter().find_map(|before| inner.split_once(before));
-    found.map_or((inner, None), |(measure, origin)| (measure, Some(origin)))
+    found.map_or((inner, None), |(measure, archive_path)| (measure, Some(archive_path)))
 }
 
 /// Returns whether marks can name `path` and be read again.
@@ -167,11 +167,11 @@ pub fn can_show(text: &str) -> bool {
     can_name(text) && !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
-/// Returns the mark for the first gap of a text, which explains itself; `origin` is where the whole text can be read.
-pub fn first_gap(gone: Gone, Marks { language, origin }: Marks<'_>) -> String {
-    let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
+/// Returns the mark for the first gap of a text, which explains itself; `archive_path` is where the whole text can be read.
+pub fn first_gap(gone: Gone, Marks { language, archive_path }: Marks<'_>) -> String {
+    let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
     let (opens, ends) = if is_chinese(language) { (OMITTED, "") } else { ("", LEFT_OUT) };
-    [GAP_OPEN, opens, &gone.measure(language), ends, before, origin, GAP_CLOSE].concat()
+    [GAP_OPEN, opens, &gone.measure(language), ends, before, archive_path, GAP_CLOSE].concat()
 }
 
 /// Returns the mark for a later gap: six tokens or so.
@@ -187,7 +187,7 @@ pub fn later_gap(gone: Gone, language: Language) -> String {
 /// Longest gap mark that is looked for in a text: its words and a path.
 pub const MAX_GAP_BYTES: usize = 512;
 
-/// Returns what the mark of a gap stands for, and the origin that it names; `None` where `text` is something else.
+/// Returns what the mark of a gap stands for, and the archive path that it names; `None` where `text` is something else.
 ///
 /// Spaces and line ends around the mark are ignored. Looks at no more than five bytes of a text that is no mark.
 pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
@@ -197,7 +197,7 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
         return None;
     }
     let inner = text.trim_end().strip_prefix(GAP_OPEN)?.strip_suffix(GAP_CLOSE)?;
-    let (measure, origin) = split_origin(inner);
+    let (measure, archive_path) = split_archive_path(inner);
     let measure = measure.strip_suffix(LEFT_OUT).or(measure.strip_prefix(OMITTED)).unwrap_or(measure);
     let mut gone = Gone::default();
     for part in measure.split(", ").flat_map(|part| part.split('，')) {
@@ -210,7 +210,7 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
             _ => return None,
         }
     }
-    Some((gone, origin))
+    Some((gone, archive_path))
 }
 
 /// Returns where the first thing begins that opens like the mark of a gap, cut in two or not.
@@ -253,9 +253,9 @@ pub enum Elements {
 
 /// Returns what stands for `gone` of the `total` elements of a JSON container.
 ///
-/// The body of a string literal; an array has it between ellipses, an object behind [`GAP_KEY`]. The origin is [`escaped`].
-pub fn json_gap(gone: u64, total: u64, what: Elements, Marks { language, origin }: Marks<'_>) -> String {
-    let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
+/// The body of a string literal; an array has it between ellipses, an object behind [`GAP_KEY`]. The archive path is [`escaped`].
+pub fn json_gap(gone: u64, total: u64, what: Elements, Marks { language, archive_path }: Marks<'_>) -> String {
+    let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
     let (gone, total) = (grouped(gone), grouped(total));
     let what = match what {
         Elements::Rows => words(language, "rows", "行"),
@@ -263,15 +263,15 @@ pub fn json_gap(gone: u64, total: u64, what: Elements, Marks { language, origin 
         Elements::Keys => words(language, "keys", "个键"),
     };
     if is_chinese(language) {
-        format!("共 {total} {what}，{OMITTED}{gone} {what}{before}{origin}")
+        format!("共 {total} {what}，{OMITTED}{gone} {what}{before}{archive_path}")
     } else {
-        format!("{gone} of {total} {what}{LEFT_OUT}{before}{origin}")
+        format!("{gone} of {total} {what}{LEFT_OUT}{before}{archive_path}")
     }
 }
 
-/// Returns an origin as it stands in the body of a JSON string.
-pub fn escaped(origin: &str) -> String {
-    let no_control = origin.chars().map(|c| if c.is_control() { ' ' } else { c });
+/// Returns an archive path as it stands in the body of a JSON string.
+pub fn escaped(archive_path: &str) -> String {
+    let no_control = archive_path.chars().map(|c| if c.is_control() { ' ' } else { c });
     no_control.flat_map(|c| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c])).collect()
 }
 
@@ -296,11 +296,11 @@ pub fn json_gap_body(source: &str) -> Option<&str> {
     body.strip_prefix(GAP_KEY).or_else(|| body.strip_prefix("\\u2026"))
 }
 
-/// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`, and `origin` is where it
+/// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`, and `archive_path` is where it
 /// can be read.
-pub fn whole(what: &str, tokens: Tokens, Marks { language, origin }: Marks<'_>) -> String {
-    let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
-    format!("[{what}{}{}{TOKENS}{before}{origin}]", words(language, WHOLE[0], WHOLE[1]), grouped(tokens.0))
+pub fn whole(what: &str, tokens: Tokens, Marks { language, archive_path }: Marks<'_>) -> String {
+    let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
+    format!("[{what}{}{}{TOKENS}{before}{archive_path}]", words(language, WHOLE[0], WHOLE[1]), grouped(tokens.0))
 }
 
 const WHOLE: [&str; 2] = [" left out: ", "已省略："];
@@ -320,7 +320,7 @@ const MAX_WHOLE_BYTES: usize = 1024;
 pub fn is_whole(text: &str) -> bool {
     let measure = |text: &str| {
         let inner = text.strip_prefix('[')?.strip_suffix(']')?;
-        let measure = split_origin(inner).0.strip_suffix(TOKENS)?;
+        let measure = split_archive_path(inner).0.strip_suffix(TOKENS)?;
         let (_, number) = WHOLE.iter().find_map(|words| measure.rsplit_once(words))?;
         Some(!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b','))
     };
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn marks_in_chinese_say_the_same_and_are_read_again() {
         let language = Language::Chinese;
-        let (marks, at) = (Marks { language, origin: None }, Marks { language, origin: Some("a.txt") });
+        let (marks, at) = (Marks { language, archive_path: None }, Marks { language, archive_path: Some("a.txt") });
         assert_eq!(note(1200, false, language), "[已省略 1,200 条消息]");
         assert_eq!(note(2, true, language), "[已省略 2 条消息，在此处及后面几条之间]");
         for is_scattered in [false, true] {

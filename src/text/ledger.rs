@@ -125,7 +125,7 @@ fn before_these(unlisted: usize, language: Language) -> String {
 
 /// What a ledger says, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Said<'t> {
+pub struct LedgerText<'t> {
     pub names: Vec<&'t str>,
     pub calls: Vec<&'t str>,
     /// Calls without a line.
@@ -133,8 +133,8 @@ pub struct Said<'t> {
 }
 
 /// Returns a text without the ledgers in it, and what these say, in order; `None` where there is none. O(n).
-pub fn lift(text: &str) -> Option<(String, Said<'_>)> {
-    let (mut said, mut rest, mut found) = (Said::default(), String::new(), false);
+pub fn lift(text: &str) -> Option<(String, LedgerText<'_>)> {
+    let (mut said, mut rest, mut found) = (LedgerText::default(), String::new(), false);
     if !elision::may_have_note(text) || !WORDS.iter().any(|[open, ..]| text.contains(open)) {
         return None;
     }
@@ -151,7 +151,7 @@ pub fn lift(text: &str) -> Option<(String, Said<'_>)> {
     found.then_some((rest, said))
 }
 
-impl<'t> Said<'t> {
+impl<'t> LedgerText<'t> {
     fn read(&mut self, ledger: &'t str) {
         for line in ledger.lines().skip(1) {
             if let Some(names) = WORDS.iter().find_map(|[_, listing, _]| line.strip_prefix(listing)) {
@@ -224,7 +224,7 @@ mod tests {
             let text = format!("A result.\n\nof two paragraphs\n\n{one}\n\n{two}\n\nIts end.");
             let (rest, said) = lift(&text).unwrap();
             assert_eq!(rest, "A result.\n\nof two paragraphs\n\nIts end.");
-            let expected = Said {
+            let expected = LedgerText {
                 names: vec!["src/a.py", "4711", "x"],
                 calls: vec!["exec make (exit code 1)", "read_file a.py, b.py"],
                 unlisted: 15,

@@ -23,7 +23,7 @@ enum Look {
 }
 
 #[derive(Debug)]
-struct Word {
+struct NameWord {
     range: Range<usize>,
     look: Look,
     /// Begins a sentence, where a capital says nothing.
@@ -59,7 +59,7 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
             i += 1;
         }
         let span = &words[first..i];
-        let is_name = |word: &Word| matches!(word.look, Look::Name | Look::LongNumber);
+        let is_name = |word: &NameWord| matches!(word.look, Look::Name | Look::LongNumber);
         let capitals = span.iter().filter(|word| word.look == Look::Capital).count();
         let opens_only = span[0].opens && span[0].range.len() <= 3 && capitals < 3;
         let has_number = capitals > 0 && span.iter().any(|word| word.look == Look::Number) && !span[0].opens;
@@ -87,7 +87,7 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns whether a word belongs to the name that began at `first`.
-fn goes_on(text: &str, words: &[Word], first: usize, i: usize, is_title: bool) -> bool {
+fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize, is_title: bool) -> bool {
     let between = &text[words[i - 1].range.end..words[i].range.start];
     let is_near = match between {
         " " => true,
@@ -111,14 +111,14 @@ fn goes_on(text: &str, words: &[Word], first: usize, i: usize, is_title: bool) -
 }
 
 /// Returns whether a number is the first group of a longer one: `+41 44 555`, `(415) 555-0132`.
-fn is_grouped(text: &str, words: &[Word], first: usize) -> bool {
+fn is_grouped(text: &str, words: &[NameWord], first: usize) -> bool {
     let range = &words[first].range;
     text[range.clone()].starts_with('+') || (text[..range.start].ends_with('(') && text[range.end..].starts_with(") "))
 }
 
 /// Returns whether a number behind Chinese characters has a name behind it: 小米 14 Ultra.
-fn is_model(text: &str, words: &[Word], first: usize) -> bool {
-    let Some([Word { range, look: Look::Number, .. }, Word { range: next, look: Look::Capital, .. }]) =
+fn is_model(text: &str, words: &[NameWord], first: usize) -> bool {
+    let Some([NameWord { range, look: Look::Number, .. }, NameWord { range: next, look: Look::Capital, .. }]) =
         words.get(first..first + 2)
     else {
         return false;
@@ -188,7 +188,7 @@ fn is_part(c: char) -> bool {
 }
 
 /// Returns the words of a text; Chinese characters are none.
-fn words(text: &str) -> Vec<Word> {
+fn words(text: &str) -> Vec<NameWord> {
     let (mut words, mut at, mut opens) = (Vec::new(), 0, true);
     while let Some(start) = text[at..].find(is_part).map(|found| at + found) {
         let gap = &text[at..start];
@@ -199,7 +199,7 @@ fn words(text: &str) -> Vec<Word> {
         let trimmed = bare.trim_start_matches(['-', '.', ':', ',', '\'', '’', '/']);
         if trimmed.chars().any(char::is_alphanumeric) {
             let from = start + bare.len() - trimmed.len();
-            words.push(Word { range: from..from + trimmed.len(), look: look(trimmed), opens });
+            words.push(NameWord { range: from..from + trimmed.len(), look: look(trimmed), opens });
             opens = text[start + bare.len()..end].contains(['.', ':']) && !text[start..end].starts_with("Dr");
         }
         opens |= text[at..].starts_with(['!', '?']);

@@ -39,7 +39,7 @@ impl TermKind {
     }
 
     /// Returns whether it is worth keeping for its own sake, and not only when the request asks for it.
-    pub fn is_salient(self) -> bool {
+    pub fn is_weighed(self) -> bool {
         !matches!(self, Self::Part | Self::Word)
     }
 }
@@ -100,7 +100,7 @@ fn joins(byte: u8) -> bool {
 }
 
 /// Is told what stands in a text, from its start to its end.
-pub trait Reader {
+pub trait TextReader {
     /// Whether it asks for terms.
     const TERMS: bool = true;
 
@@ -118,10 +118,10 @@ pub trait Reader {
 }
 
 /// Asks for nothing.
-impl Reader for () {}
+impl TextReader for () {}
 
 /// Tells `reader` what stands in `text`. O(n).
-pub fn read(text: &str, reader: &mut impl Reader) {
+pub fn read(text: &str, reader: &mut impl TextReader) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -147,7 +147,7 @@ fn is_escaped(bytes: &[u8], at: usize) -> bool {
 /// Calls `found` with every term of `text`, in order, and the index of its first byte. O(n).
 pub fn scan(text: &str, found: impl FnMut(Term, usize)) {
     struct Found<F>(F);
-    impl<F: FnMut(Term, usize)> Reader for Found<F> {
+    impl<F: FnMut(Term, usize)> TextReader for Found<F> {
         fn term(&mut self, term: Term, start: usize) {
             self.0(term, start);
         }
@@ -168,7 +168,7 @@ pub struct Terms {
 impl Terms {
     /// Returns the terms of `text`, whose parts end at `ends`; `reader` is told the words and characters of each part, and
     /// when it ends. O(n).
-    pub fn by_part(text: &str, ends: impl Iterator<Item = usize>, reader: &mut impl Reader) -> Self {
+    pub fn by_part(text: &str, ends: impl Iterator<Item = usize>, reader: &mut impl TextReader) -> Self {
         let (all, names) = (Vec::with_capacity(text.len() / 4), Vec::with_capacity(text.len() / 16));
         let by_part = Vec::with_capacity(ends.size_hint().0);
         let mut parts = Parts { terms: Self { all, names, ends: by_part }, end: None, ends, reader };
@@ -188,7 +188,7 @@ struct Parts<'r, I: Iterator<Item = usize>, R> {
     reader: &'r mut R,
 }
 
-impl<I: Iterator<Item = usize>, R: Reader> Parts<'_, I, R> {
+impl<I: Iterator<Item = usize>, R: TextReader> Parts<'_, I, R> {
     /// Ends the parts that end at `at` or before.
     fn reach(&mut self, at: usize) {
         while self.end.is_some_and(|end| end <= at) {
@@ -199,7 +199,7 @@ impl<I: Iterator<Item = usize>, R: Reader> Parts<'_, I, R> {
     }
 }
 
-impl<I: Iterator<Item = usize>, R: Reader> Reader for Parts<'_, I, R> {
+impl<I: Iterator<Item = usize>, R: TextReader> TextReader for Parts<'_, I, R> {
     fn word(&mut self, start: usize, word: &Word) {
         self.reach(start);
         self.reader.word(start, word);
@@ -222,7 +222,7 @@ impl<I: Iterator<Item = usize>, R: Reader> Reader for Parts<'_, I, R> {
 const MAX_JOINED: usize = 200;
 
 /// Scans words joined by punctuation, from `start`; returns the index behind them.
-fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
+fn chunk<R: TextReader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
     let mut at = start;
     let (mut words, mut slash, mut other) = (0, false, false);
     // where the last segment of a path starts
@@ -321,7 +321,7 @@ static KIND_OF: [[Option<TermKind>; LONG + 1]; 2 * HUMP as usize] = {
 };
 
 /// Reports one word, with which `bytes` begin, and the parts of it where it is an identifier.
-fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl Reader) {
+fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl TextReader) {
     let word = &bytes[..read.end - start];
     if word.len() > MAX_JOINED {
         return;
@@ -356,7 +356,7 @@ fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl Reader) {
 }
 
 /// Scans a run of letters that are not ASCII, from `start`; returns the index behind it.
-fn wide(text: &str, start: usize, reader: &mut impl Reader) -> usize {
+fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
     let mut before: Option<(char, usize)> = None;
     let mut word = (0_u64, 0_usize);
     let mut end = start;

@@ -139,7 +139,7 @@ impl<V: Copy + Send> Cache for Mutex<ContentCache<V>> {
 
 static CONTENT: LazyLock<Mutex<ContentCache<u32>>> =
     LazyLock::new(|| Mutex::new(ContentCache::new(Allowance::Share(&COUNTS))));
-static CUTS: LazyLock<Mutex<ContentCache<Cut>>> =
+static CUTS: LazyLock<Mutex<ContentCache<CutPoints>>> =
     LazyLock::new(|| Mutex::new(ContentCache::new(Allowance::Share(&CUT_PLACES))));
 
 /// Returns the caches of counts and of cuts.
@@ -277,12 +277,12 @@ impl<V> Halves<V> {
 }
 
 /// Where a text was cut and what came of it: see the functions that make them.
-pub type Cut = [u64; 3];
+pub type CutPoints = [u64; 3];
 
 /// Returns the cut of `text` to `size`, from the cache or from `cut`.
 ///
 /// An agent sends the same conversation again and again, so the same texts are cut to the same sizes.
-pub fn cut_by_content(text: &str, size: u64, key: Key, cut: impl FnOnce() -> Cut) -> Cut {
+pub fn cut_by_content(text: &str, size: u64, key: Key, cut: impl FnOnce() -> CutPoints) -> CutPoints {
     let key = content_key(text, key) ^ xxh3_128_with_seed(&size.to_ne_bytes(), *SEED);
     let cache = || CUTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = cache().get(key) {
@@ -296,14 +296,14 @@ pub fn cut_by_content(text: &str, size: u64, key: Key, cut: impl FnOnce() -> Cut
 /// What is known of string objects, by their address; `K` holds such an object alive.
 #[derive(Debug)]
 pub struct IdentityCache<K> {
-    entries: Map<u64, Entry<K>>,
+    entries: Map<u64, HeldEntry<K>>,
     bytes: usize,
     allowance: Allowance,
     call: u32,
 }
 
 #[derive(Debug)]
-struct Entry<K> {
+struct HeldEntry<K> {
     facts: Facts,
     last_call: u32,
     bytes: usize,
@@ -321,7 +321,7 @@ const KEPT_CALLS: u32 = 8;
 
 impl<K> IdentityCache<K> {
     /// What an object and its entry take beside the text: of short texts it is most.
-    const ENTRY_BYTES: usize = slot_bytes::<u64, Entry<K>>() + 56;
+    const ENTRY_BYTES: usize = slot_bytes::<u64, HeldEntry<K>>() + 56;
 
     /// Returns an empty cache.
     pub fn new(allowance: Allowance) -> Self {
@@ -352,7 +352,7 @@ impl<K> IdentityCache<K> {
         if self.bytes + bytes > max_bytes {
             self.sweep(max_bytes);
         }
-        let entry = Entry { facts, bytes, last_call: self.call, _object: object };
+        let entry = HeldEntry { facts, bytes, last_call: self.call, _object: object };
         self.bytes += bytes;
         if let Some(replaced) = self.entries.insert(joined(address, key), entry) {
             self.bytes -= replaced.bytes;

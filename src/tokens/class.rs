@@ -4,7 +4,7 @@ use crate::message::Message;
 
 /// The classes of text for which the factors of `family.rs` were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum TextClass {
     /// Sentences in Latin script
     Prose,
     /// Programs
@@ -69,12 +69,12 @@ impl Script {
     }
 }
 
-impl From<Class> for Script {
-    fn from(class: Class) -> Self {
+impl From<TextClass> for Script {
+    fn from(class: TextClass) -> Self {
         match class {
-            Class::Prose | Class::Code | Class::Json | Class::Logs | Class::Dense => Self::Western,
-            Class::Chinese | Class::Japanese => Self::EastAsian,
-            Class::Mixed | Class::Emoji => Self::Mixed,
+            TextClass::Prose | TextClass::Code | TextClass::Json | TextClass::Logs | TextClass::Dense => Self::Western,
+            TextClass::Chinese | TextClass::Japanese => Self::EastAsian,
+            TextClass::Mixed | TextClass::Emoji => Self::Mixed,
         }
     }
 }
@@ -83,7 +83,7 @@ impl From<Class> for Script {
 const SAMPLE_BYTES: usize = 2048;
 
 /// Returns the class of `text`; O(1).
-pub fn classify(text: &str) -> Class {
+pub fn classify(text: &str) -> TextClass {
     let half = SAMPLE_BYTES / 2;
     let head = &text[..text.floor_char_boundary(half)];
     let middle = if text.len() > SAMPLE_BYTES {
@@ -135,25 +135,25 @@ impl Seen {
         }
     }
 
-    fn class(&self, starts_like_json: bool) -> Class {
+    fn class(&self, starts_like_json: bool) -> TextClass {
         let share = |n: u32| f64::from(n) / f64::from(self.chars.max(1));
         let east_asian = self.han + self.kana;
         if share(self.emoji) > 0.3 {
-            Class::Emoji
+            TextClass::Emoji
         } else if share(east_asian) > 0.5 {
-            if self.kana * 10 > east_asian { Class::Japanese } else { Class::Chinese }
+            if self.kana * 10 > east_asian { TextClass::Japanese } else { TextClass::Chinese }
         } else if share(east_asian + self.other + self.emoji) > 0.08 {
-            Class::Mixed
+            TextClass::Mixed
         } else if self.chars >= 64 && share(self.spaces) < 0.04 && share(self.quotes) < 0.05 {
-            Class::Dense
+            TextClass::Dense
         } else if (starts_like_json && share(self.quotes) > 0.02) || share(self.quotes) > 0.08 {
-            Class::Json
+            TextClass::Json
         } else if share(self.digits) > 0.12 {
-            Class::Logs
+            TextClass::Logs
         } else if share(self.symbols) > 0.05 {
-            Class::Code
+            TextClass::Code
         } else {
-            Class::Prose
+            TextClass::Prose
         }
     }
 }
@@ -167,16 +167,19 @@ mod tests {
     fn texts_fall_into_the_class_a_reader_would_choose() {
         let rows: Vec<String> = (0..40).map(|i| format!(r#"{{"id": {i}, "name": "row {i}", "ok": true}}"#)).collect();
         let cases = [
-            ("The quick brown fox jumps over the lazy dog, and then it rests for a while.".to_owned(), Class::Prose),
-            ("fn main() {\n    let x = [1, 2];\n    println!(\"{}\", x.len());\n}\n".repeat(9), Class::Code),
-            (format!("[{}]", rows.join(", ")), Class::Json),
-            ("2026-05-01T10:11:12 INFO worker-3 batch 4711 done in 312 ms\n".repeat(20), Class::Logs),
-            ("请检查一下支付模块的日志，然后告诉我结果。".to_owned(), Class::Chinese),
-            ("これは日本語の文章です。カタカナもあります。".to_owned(), Class::Japanese),
-            ("请看 the log 文件 and tell me 结果 please".to_owned(), Class::Mixed),
-            ("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(9), Class::Dense),
-            ("🙂🚀🎉🙂🚀🎉 ok".to_owned(), Class::Emoji),
-            (String::new(), Class::Prose),
+            (
+                "The quick brown fox jumps over the lazy dog, and then it rests for a while.".to_owned(),
+                TextClass::Prose,
+            ),
+            ("fn main() {\n    let x = [1, 2];\n    println!(\"{}\", x.len());\n}\n".repeat(9), TextClass::Code),
+            (format!("[{}]", rows.join(", ")), TextClass::Json),
+            ("2026-05-01T10:11:12 INFO worker-3 batch 4711 done in 312 ms\n".repeat(20), TextClass::Logs),
+            ("请检查一下支付模块的日志，然后告诉我结果。".to_owned(), TextClass::Chinese),
+            ("これは日本語の文章です。カタカナもあります。".to_owned(), TextClass::Japanese),
+            ("请看 the log 文件 and tell me 结果 please".to_owned(), TextClass::Mixed),
+            ("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(9), TextClass::Dense),
+            ("🙂🚀🎉🙂🚀🎉 ok".to_owned(), TextClass::Emoji),
+            (String::new(), TextClass::Prose),
         ];
         for (text, class) in cases {
             assert_eq!(classify(&text), class, "{text:.60}");

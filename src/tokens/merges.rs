@@ -166,7 +166,7 @@ const KEPT: usize = 16 * WINDOW;
 /// What merging a piece takes; used again for the next one.
 #[derive(Default)]
 pub(super) struct Room {
-    window: Window,
+    window: MergeWindow,
     seams: Vec<u32>,
 }
 
@@ -226,7 +226,7 @@ impl Room {
 
 /// As in [`merge_short`], in several blocks.
 #[derive(Default)]
-struct Window {
+struct MergeWindow {
     alive: Vec<u32>,
     /// The lowest key of each block.
     lowest: Vec<i16>,
@@ -238,7 +238,7 @@ struct Window {
     tokens: Vec<u32>,
 }
 
-impl Window {
+impl MergeWindow {
     /// Merges the start of `bytes`, at most `most` parts of it, and returns the bytes taken.
     fn merge(&mut self, merges: Merges<'_>, bytes: &[u8], most: usize) -> usize {
         checkpoint::reached();

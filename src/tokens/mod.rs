@@ -23,7 +23,7 @@ use crate::message::{Field, Media, Message, Text};
 
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, caches, content_seed, cut_by_content};
 pub use cache::{IdentityCache, Key, Way};
-pub use class::{Class, Script};
+pub use class::{Script, TextClass};
 pub use count::{Count, Source, Tokens};
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};

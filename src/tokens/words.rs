@@ -28,11 +28,11 @@ const LONGER_BYTES: usize = 30;
 pub(super) const STEP_BYTES: usize = 1 << 16;
 
 thread_local! {
-    static MEMORY: RefCell<Memory> = RefCell::default();
+    static MEMORY: RefCell<WordMemory> = RefCell::default();
 }
 
 #[derive(Default)]
-struct Memory {
+struct WordMemory {
     words: Vec<u128>,
     longer: Vec<[u128; 2]>,
     room: Room,
@@ -50,7 +50,7 @@ pub(super) struct Counter<'a> {
 
 impl Counter<'_> {
     pub(super) fn with<R>(table: &Table, id: u8, work: impl FnOnce(&mut Counter<'_>) -> R) -> R {
-        let count = |Memory { words, longer, room }: &mut Memory| {
+        let count = |WordMemory { words, longer, room }: &mut WordMemory| {
             // zeros of the system's: only the pages that are used take memory
             if words.is_empty() {
                 (*words, *longer) = (vec![0; WORDS], vec![[0; 2]; LONGER]);
@@ -65,7 +65,7 @@ impl Counter<'_> {
         // a handler of a signal may count while this thread counts
         MEMORY.with(|memory| match memory.try_borrow_mut() {
             Ok(mut memory) => count(&mut memory),
-            Err(_) => count(&mut Memory::default()),
+            Err(_) => count(&mut WordMemory::default()),
         })
     }
 

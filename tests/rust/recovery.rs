@@ -1,6 +1,6 @@
 //! What is sent after a refusal.
 
-use nanobot_context::overflow::{Overflow, OverflowKind, Reason, Recovery, Step};
+use nanobot_context::overflow::{GiveUpReason, Overflow, OverflowKind, Recovery, Step};
 use nanobot_context::tokens::Tokens;
 
 fn overflow(kind: OverflowKind, limit: Option<u64>, used: Option<u64>) -> Overflow {
@@ -49,7 +49,7 @@ fn without_a_number_a_long_answer_is_shortened_before_the_prompt() {
         assert_eq!(recovery.refused(&input(None, None)), compress(prompt_tokens));
         assert_eq!(recovery.compressed(Tokens(prompt_tokens)), send(1_024));
     }
-    assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(Reason::Refused));
+    assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(GiveUpReason::Refused));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn there_are_three_smaller_prompts_and_no_fourth() {
         assert_eq!(recovery.refused(&input(None, None)), compress(prompt_tokens));
         assert_eq!(recovery.compressed(Tokens(prompt_tokens)), Step::Send { output_tokens: None });
     }
-    assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(Reason::Refused));
+    assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(GiveUpReason::Refused));
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn an_output_cap_lowers_the_output_limit_only() {
     assert_eq!(lowered(None, cap(Some(Tokens(4_096)))), send(4_096));
     assert_eq!(lowered(Some(32_000), cap(None)), send(8_192), "what the model is listed with");
     assert_eq!(lowered(Some(8_192), cap(None)), send(4_096), "half");
-    assert_eq!(lowered(None, cap(None)), Step::GiveUp(Reason::Unrelated));
-    assert_eq!(lowered(Some(4_096), cap(Some(Tokens(8_192)))), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(lowered(None, cap(None)), Step::GiveUp(GiveUpReason::Unrelated));
+    assert_eq!(lowered(Some(4_096), cap(Some(Tokens(8_192)))), Step::GiveUp(GiveUpReason::Unrelated));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn an_output_cap_is_lowered_three_times_at_most() {
     for output_tokens in [4_096, 2_048, 1_024] {
         assert_eq!(recovery.refused(&cap), send(output_tokens));
     }
-    assert_eq!(recovery.refused(&cap), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(recovery.refused(&cap), Step::GiveUp(GiveUpReason::Unrelated));
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn a_cap_that_leaves_no_room_for_an_answer_is_too_long_a_prompt() {
 #[test]
 fn a_rate_that_time_heals_is_no_reason_to_cut() {
     let rate = |limit, used| overflow(OverflowKind::RateCeiling, limit, used);
-    assert_eq!(recovery(9_000, None).refused(&rate(Some(30_000), Some(9_000))), Step::GiveUp(Reason::Unrelated));
-    assert_eq!(recovery(9_000, None).refused(&rate(None, None)), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(recovery(9_000, None).refused(&rate(Some(30_000), Some(9_000))), Step::GiveUp(GiveUpReason::Unrelated));
+    assert_eq!(recovery(9_000, None).refused(&rate(None, None)), Step::GiveUp(GiveUpReason::Unrelated));
     assert_eq!(recovery(40_000, None).refused(&rate(Some(30_000), Some(40_000))), compress(27_000));
 }
 
@@ -191,7 +191,7 @@ fn what_must_stay_is_tried_once_where_it_is_smaller() {
     assert_eq!(recovery.floor(Tokens(80_000)), compress(80_512));
     assert_eq!(recovery.compressed(Tokens(80_400)), Step::Send { output_tokens: None });
     recovery.refused(&input(None, None));
-    assert_eq!(recovery.floor(Tokens(80_000)), Step::GiveUp(Reason::Floor));
+    assert_eq!(recovery.floor(Tokens(80_000)), Step::GiveUp(GiveUpReason::Floor));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_floor_that_cannot_be_reached_either_ends_it() {
     let mut recovery = recovery(100_000, None);
     recovery.refused(&input(None, None));
     recovery.floor(Tokens(80_000));
-    assert_eq!(recovery.floor(Tokens(80_001)), Step::GiveUp(Reason::Floor));
+    assert_eq!(recovery.floor(Tokens(80_001)), Step::GiveUp(GiveUpReason::Floor));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn reasoning_that_is_asked_for_is_sent_back_once_and_nothing_is_cut() {
     let mut recovery = recovery(10_000, Some(8_192));
     let reasoning = overflow(OverflowKind::Reasoning, None, None);
     assert_eq!(recovery.refused(&reasoning), Step::Restore);
-    assert_eq!(recovery.refused(&reasoning), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(recovery.refused(&reasoning), Step::GiveUp(GiveUpReason::Unrelated));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn two_compressions_that_free_nothing_end_it() {
     let mut recovery = recovery(100_000, None);
     recovery.refused(&input(None, None));
     assert_eq!(recovery.compressed(Tokens(99_000)), compress(69_300));
-    assert_eq!(recovery.compressed(Tokens(99_000)), Step::GiveUp(Reason::Useless));
+    assert_eq!(recovery.compressed(Tokens(99_000)), Step::GiveUp(GiveUpReason::Useless));
 }
 
 #[test]

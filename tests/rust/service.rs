@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nanobot_context::session::service::{EventDraft, Routing, Service, ServiceOptions, UserFirst, belongs};
-use nanobot_context::session::store::{Delta, Memory, Scope, SessionKey, StoreError, Window};
+use nanobot_context::session::store::{Delta, EventWindow, Memory, Scope, SessionKey, StoreError};
 
 fn service(options: ServiceOptions) -> Service {
     Service::new(Arc::new(Memory::new()), options)
@@ -23,7 +23,7 @@ fn said(id: &str, role: &str) -> EventDraft {
 }
 
 fn shown(service: &Service, last: Option<u64>, user_first: UserFirst) -> Vec<String> {
-    let session = service.get(&key(), &Window { last, ..Window::default() }, user_first).unwrap().unwrap();
+    let session = service.get(&key(), &EventWindow { last, ..EventWindow::default() }, user_first).unwrap().unwrap();
     session.events.into_iter().map(|event| event.id).collect()
 }
 
@@ -72,7 +72,7 @@ fn what_says_nothing_changes_state_only() {
     ];
     service.append(&key(), None, None, events).unwrap();
     assert_eq!(shown(&service, None, UserFirst::Off), ["calls", "result", "data", "half", "deep"]);
-    let session = service.get(&key(), &Window::default(), UserFirst::Off).unwrap().unwrap();
+    let session = service.get(&key(), &EventWindow::default(), UserFirst::Off).unwrap().unwrap();
     assert_eq!(session.state.len(), 8, "the deltas of all of them");
 }
 
@@ -104,7 +104,7 @@ fn a_key_has_no_empty_part() {
         (SessionKey::new("a", "", "s"), "`user`"),
         (SessionKey::new("a", "u", ""), "`session_id`"),
     ] {
-        let error = service.get(&key, &Window::default(), UserFirst::Off).unwrap_err().to_string();
+        let error = service.get(&key, &EventWindow::default(), UserFirst::Off).unwrap_err().to_string();
         assert!(error.starts_with(name), "{error}");
     }
 }

@@ -7,8 +7,8 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use nanobot_context::session::store::{
-    Append, Appended, Create, Delta, Eviction, KEPT_IDS, Kind, Loaded, Memory, NewEvent, NewSummary, Page, PutSummary,
-    Scope, SessionKey, SessionStore, StoreError, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, EventKind, EventWindow, Eviction, KEPT_IDS, Loaded, Memory, NewEvent, NewSummary,
+    Page, PutSummary, Scope, SessionKey, SessionStore, StoreError, SummaryQuery, Ttl, UserKey,
 };
 
 /// Opens the same store again, as another process would; memory is the very same one.
@@ -33,13 +33,13 @@ pub fn create() -> Create {
     Create { generation: unique("generation"), meta: "{}".to_owned(), ..Create::default() }
 }
 
-pub fn event(id: &str, kind: Kind) -> NewEvent {
+pub fn event(id: &str, kind: EventKind) -> NewEvent {
     let payload = Some(format!("{{\"text\": \"{id}\"}}"));
     NewEvent { id: id.to_owned(), kind, payload, author: "me".to_owned(), time_ms: 1_000, ..NewEvent::default() }
 }
 
 fn events(ids: &[&str]) -> Vec<NewEvent> {
-    ids.iter().map(|id| event(id, Kind::User)).collect()
+    ids.iter().map(|id| event(id, EventKind::User)).collect()
 }
 
 pub fn batch(ids: &[&str]) -> Append {
@@ -47,7 +47,7 @@ pub fn batch(ids: &[&str]) -> Append {
 }
 
 pub fn all(store: &dyn SessionStore, key: &SessionKey) -> Loaded {
-    store.load(key, &Window::default()).unwrap().unwrap()
+    store.load(key, &EventWindow::default()).unwrap().unwrap()
 }
 
 pub fn ids(loaded: &Loaded) -> Vec<&str> {
@@ -96,7 +96,7 @@ pub fn holds(open: &Open) {
 
 fn a_session_is_created_once(open: &Open) {
     let (store, key) = (open(), key());
-    assert_eq!(store.load(&key, &Window::default()).unwrap(), None);
+    assert_eq!(store.load(&key, &EventWindow::default()).unwrap(), None);
     let create = Create { session: delta(&[("lang", Some("zh"))]), meta: "{\"a\": 1}".to_owned(), ..create() };
     let head = store.create(&key, &create).unwrap();
     assert_eq!((head.seq, head.first_seq, head.generation.as_str()), (0, 1, create.generation.as_str()));
@@ -124,7 +124,7 @@ fn events_keep_the_order_in_which_they_came(open: &Open) {
     store.create(&key, &create()).unwrap();
     // Equal and decreasing times, and ids in no order.
     for (at, id) in ["m", "a", "z", "k"].into_iter().enumerate() {
-        let late = NewEvent { time_ms: if at == 2 { 5 } else { 1_000 }, ..event(id, Kind::User) };
+        let late = NewEvent { time_ms: if at == 2 { 5 } else { 1_000 }, ..event(id, EventKind::User) };
         let appended = store.append(&key, &Append { events: vec![late], ..Append::default() }).unwrap();
         assert_eq!(appended.seqs, [Some(at as u64 + 1)]);
     }
@@ -134,11 +134,12 @@ fn events_keep_the_order_in_which_they_came(open: &Open) {
     assert_eq!(ids(&loaded), ["m", "a", "z", "k", "c", "b"]);
     assert_eq!(loaded.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     let text = "{\"n\": 1760000000000000123, \"a\": [], \"f\": 1.50, \"t\": \"字 \\u0000 😀\"}";
-    let odd = NewEvent { payload: Some(text.to_owned()), filter_key: "a/b".to_owned(), ..event("odd", Kind::Result) };
+    let odd =
+        NewEvent { payload: Some(text.to_owned()), filter_key: "a/b".to_owned(), ..event("odd", EventKind::Result) };
     store.append(&key, &Append { events: vec![odd], ..Append::default() }).unwrap();
     let loaded = all(&*store, &key);
     let last = loaded.events.last().unwrap();
-    assert_eq!((last.payload.as_str(), last.filter_key.as_str(), last.kind), (text, "a/b", Kind::Result));
+    assert_eq!((last.payload.as_str(), last.filter_key.as_str(), last.kind), (text, "a/b", EventKind::Result));
     assert_eq!(
         store.append(&self::key(), &batch(&["x"])).map(drop).unwrap_err().retry(),
         nanobot_context::session::store::Retry::AfterReading
@@ -148,11 +149,12 @@ fn events_keep_the_order_in_which_they_came(open: &Open) {
 fn a_repeated_event_is_not_taken_again(open: &Open) {
     let (store, key) = (open(), key());
     store.create(&key, &create()).unwrap();
-    let counted = NewEvent { session: delta(&[("n", Some("1"))]), ..event("a", Kind::User) };
-    let first = Append { events: vec![counted.clone(), event("b", Kind::User)], ..Append::default() };
+    let counted = NewEvent { session: delta(&[("n", Some("1"))]), ..event("a", EventKind::User) };
+    let first = Append { events: vec![counted.clone(), event("b", EventKind::User)], ..Append::default() };
     store.append(&key, &first).unwrap();
     store.update_state(&Scope::Session(key.clone()), &delta(&[("n", Some("2"))]), Ttl(0)).unwrap();
-    let again = Append { events: vec![counted, event("b", Kind::User), event("c", Kind::User)], ..Append::default() };
+    let again =
+        Append { events: vec![counted, event("b", EventKind::User), event("c", EventKind::User)], ..Append::default() };
     let Appended { seqs, repeated, head } = open().append(&key, &again).unwrap();
     assert_eq!((seqs, repeated, head.seq), (vec![Some(1), Some(2), Some(3)], vec![true, true, false], 3));
     let loaded = all(&*store, &key);
@@ -166,8 +168,8 @@ fn an_id_far_behind_the_first_kept_event_is_forgotten(open: &Open) {
     let (store, key) = (open(), key());
     store.create(&key, &create()).unwrap();
     let last = KEPT_IDS + 10;
-    let silent = |id: &str| NewEvent { payload: None, ..event(id, Kind::Other) };
-    let mut events: Vec<NewEvent> = (1..=last).map(|at| event(&at.to_string(), Kind::User)).collect();
+    let silent = |id: &str| NewEvent { payload: None, ..event(id, EventKind::Other) };
+    let mut events: Vec<NewEvent> = (1..=last).map(|at| event(&at.to_string(), EventKind::User)).collect();
     // Behind the events 9 and 8, with the same positions as these.
     events.insert(9, silent("with 9"));
     events.insert(8, silent("with 8"));
@@ -176,23 +178,23 @@ fn an_id_far_behind_the_first_kept_event_is_forgotten(open: &Open) {
     assert_eq!((head.first_seq, head.seq), (last - 1, last));
     let known = head.first_seq - KEPT_IDS; // 9
     let known = [known.to_string(), format!("with {known}")];
-    let again = Append { events: vec![event(&known[0], Kind::User), silent(&known[1])], ..Append::default() };
+    let again = Append { events: vec![event(&known[0], EventKind::User), silent(&known[1])], ..Append::default() };
     assert_eq!(open().append(&key, &again).unwrap().repeated, [true, true]);
-    let again = Append { events: vec![event("8", Kind::User), silent("with 8")], ..Append::default() };
+    let again = Append { events: vec![event("8", EventKind::User), silent("with 8")], ..Append::default() };
     assert_eq!(store.append(&key, &again).unwrap().repeated, [false, false]);
 }
 
 fn an_event_without_text_changes_state_only(open: &Open) {
     let (store, key) = (open(), key());
     store.create(&key, &create()).unwrap();
-    let partial = NewEvent { payload: None, session: delta(&[("x", Some("1"))]), ..event("p", Kind::Other) };
-    let both = Append { events: vec![partial.clone(), event("a", Kind::User)], ..Append::default() };
+    let partial = NewEvent { payload: None, session: delta(&[("x", Some("1"))]), ..event("p", EventKind::Other) };
+    let both = Append { events: vec![partial.clone(), event("a", EventKind::User)], ..Append::default() };
     assert_eq!(store.append(&key, &both).unwrap().seqs, [None, Some(1)]);
     let again = Append { events: vec![partial], ..Append::default() };
     assert_eq!(store.append(&key, &again).unwrap().repeated, [true]);
     let loaded = all(&*store, &key);
     assert_eq!((ids(&loaded), loaded.session["x"].as_slice()), (vec!["a"], b"1".as_slice()));
-    let gone = NewEvent { payload: None, session: delta(&[("x", None)]), ..event("q", Kind::Other) };
+    let gone = NewEvent { payload: None, session: delta(&[("x", None)]), ..event("q", EventKind::Other) };
     store.append(&key, &Append { events: vec![gone], ..Append::default() }).unwrap();
     assert!(all(&*store, &key).session.is_empty());
 }
@@ -234,31 +236,35 @@ fn a_late_writer_does_not_touch_a_new_generation(open: &Open) {
 fn windows_show_what_they_say(open: &Open) {
     let (store, key) = (open(), key());
     store.create(&key, &create()).unwrap();
-    let timed = (1..=6).map(|at| NewEvent { time_ms: at * 10, ..event(&format!("e{at}"), Kind::User) }).collect();
+    let timed = (1..=6).map(|at| NewEvent { time_ms: at * 10, ..event(&format!("e{at}"), EventKind::User) }).collect();
     store.append(&key, &Append { events: timed, ..Append::default() }).unwrap();
-    let shown = |window: Window| {
+    let shown = |window: EventWindow| {
         let loaded = store.load(&key, &window).unwrap().unwrap();
         loaded.events.iter().map(|event| event.seq).collect::<Vec<_>>()
     };
-    assert_eq!(shown(Window { last: Some(2), ..Window::default() }), [5, 6]);
-    assert_eq!(shown(Window { last: Some(99), ..Window::default() }), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(shown(Window { last: Some(0), ..Window::default() }), Vec::<u64>::new());
-    assert_eq!(shown(Window { since_ms: Some(40), ..Window::default() }), [4, 5, 6], "inclusive");
-    assert_eq!(shown(Window { since_ms: Some(61), ..Window::default() }), Vec::<u64>::new());
+    assert_eq!(shown(EventWindow { last: Some(2), ..EventWindow::default() }), [5, 6]);
+    assert_eq!(shown(EventWindow { last: Some(99), ..EventWindow::default() }), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(shown(EventWindow { last: Some(0), ..EventWindow::default() }), Vec::<u64>::new());
+    assert_eq!(shown(EventWindow { since_ms: Some(40), ..EventWindow::default() }), [4, 5, 6], "inclusive");
+    assert_eq!(shown(EventWindow { since_ms: Some(61), ..EventWindow::default() }), Vec::<u64>::new());
     assert_eq!(
-        shown(Window { since_ms: Some(20), last: Some(2), ..Window::default() }),
+        shown(EventWindow { since_ms: Some(20), last: Some(2), ..EventWindow::default() }),
         [5, 6],
         "time first, then the newest"
     );
-    assert_eq!(shown(Window { after: 3, ..Window::default() }), [4, 5, 6]);
-    let answers = (0..100).map(|at| event(&format!("a{at}"), Kind::Assistant)).collect();
+    assert_eq!(shown(EventWindow { after: 3, ..EventWindow::default() }), [4, 5, 6]);
+    let answers = (0..100).map(|at| event(&format!("a{at}"), EventKind::Assistant)).collect();
     store.append(&key, &Append { events: answers, ..Append::default() }).unwrap();
-    let with_user = Window { with_user: true, ..Window::default() };
-    assert_eq!(shown(Window { last: Some(2), ..with_user.clone() }), [6, 105, 106], "the newest one before them");
-    assert_eq!(shown(Window { after: 104, last: Some(9), ..with_user.clone() }), [6, 105, 106]);
-    assert_eq!(shown(Window { after: 5, last: Some(101), ..with_user.clone() }).len(), 101, "there is one among them");
-    assert_eq!(shown(Window { last: Some(0), ..with_user.clone() }), Vec::<u64>::new());
-    assert_eq!(shown(Window { after: 106, ..with_user }), Vec::<u64>::new());
+    let with_user = EventWindow { with_user: true, ..EventWindow::default() };
+    assert_eq!(shown(EventWindow { last: Some(2), ..with_user.clone() }), [6, 105, 106], "the newest one before them");
+    assert_eq!(shown(EventWindow { after: 104, last: Some(9), ..with_user.clone() }), [6, 105, 106]);
+    assert_eq!(
+        shown(EventWindow { after: 5, last: Some(101), ..with_user.clone() }).len(),
+        101,
+        "there is one among them"
+    );
+    assert_eq!(shown(EventWindow { last: Some(0), ..with_user.clone() }), Vec::<u64>::new());
+    assert_eq!(shown(EventWindow { after: 106, ..with_user }), Vec::<u64>::new());
     store.append(&key, &batch(&["e7"])).unwrap();
     assert_eq!(ids(&all(&*store, &key)).len(), 107, "a filtered read and an append keep the history");
 }
@@ -275,7 +281,7 @@ fn deltas_go_to_their_scopes(open: &Open) {
         session: delta(&[("s", Some("mine"))]),
         user: delta(&[("theme", None), ("font", Some("\u{0}\u{ff}"))]),
         app: delta(&[("v", Some("2"))]),
-        ..event("a", Kind::User)
+        ..event("a", EventKind::User)
     };
     store.append(&key, &Append { events: vec![changing], ..Append::default() }).unwrap();
     let loaded = all(&*open(), &other);
@@ -324,7 +330,7 @@ fn deleting_leaves_nothing_behind(open: &Open) {
     store.append(&key, &batch(&["a"])).unwrap();
     store.put_summary(&key, &summary(&*store, &key, 0, 1)).unwrap();
     assert!(store.delete(&key).unwrap());
-    assert_eq!(store.load(&key, &Window::default()).unwrap(), None);
+    assert_eq!(store.load(&key, &EventWindow::default()).unwrap(), None);
     assert!(store.summaries(&key, &SummaryQuery::default()).unwrap().is_empty());
     assert!(store.state(&Scope::Session(key.clone())).unwrap().is_empty());
     store.create(&key, &create()).unwrap();
@@ -356,7 +362,7 @@ fn expires_as_a_whole(open: &Open, slower: u64) {
     store.put_summary(&key, &summary).unwrap();
     assert_eq!(ids(&all(&*store, &key)), ["a"]);
     sleep(Duration::from_millis(400 * slower));
-    assert_eq!(store.load(&key, &Window::default()).unwrap(), None);
+    assert_eq!(store.load(&key, &EventWindow::default()).unwrap(), None);
     assert!(store.list(&key.owner, Page::default()).unwrap().is_empty());
     assert_eq!(store.append(&key, &batch(&["b"])).map(drop), Err(StoreError::NotFound(key.clone())));
     let user = Scope::User(key.owner.clone());
@@ -370,8 +376,8 @@ fn expires_as_a_whole(open: &Open, slower: u64) {
     store.create(&short, &Create { ttls: [Ttl(20), Ttl(0), Ttl(0)], ..create() }).unwrap();
     sleep(Duration::from_millis(80));
     store.sweep().unwrap();
-    assert_eq!(store.load(&short, &Window::default()).unwrap(), None);
-    assert!(store.load(&key, &Window::default()).unwrap().is_some());
+    assert_eq!(store.load(&short, &EventWindow::default()).unwrap(), None);
+    assert!(store.load(&key, &EventWindow::default()).unwrap().is_some());
 }
 
 fn reading_refreshes_only_where_it_is_asked_to(open: &Open) {
@@ -386,11 +392,13 @@ fn reading_refreshes(open: &Open, slower: u64) {
     }
     for _ in 0..4 {
         sleep(Duration::from_millis(250 * slower));
-        store.load(&read, &Window::default()).unwrap();
-        let kept = store.load(&refreshed, &Window { refresh: Some(Ttl(600 * slower)), ..Window::default() }).unwrap();
+        store.load(&read, &EventWindow::default()).unwrap();
+        let kept = store
+            .load(&refreshed, &EventWindow { refresh: Some(Ttl(600 * slower)), ..EventWindow::default() })
+            .unwrap();
         assert_eq!(ids(&kept.unwrap()), ["a"]);
     }
-    assert_eq!(store.load(&read, &Window::default()).unwrap(), None);
+    assert_eq!(store.load(&read, &EventWindow::default()).unwrap(), None);
 }
 
 fn the_oldest_events_leave_and_calls_go_with_their_results(open: &Open) {
@@ -410,7 +418,14 @@ fn the_oldest_events_leave_and_calls_go_with_their_results(open: &Open) {
     );
     let key = self::key();
     store.create(&key, &create()).unwrap();
-    let kinds = [Kind::User, Kind::Calls, Kind::Result, Kind::Result, Kind::Assistant, Kind::User];
+    let kinds = [
+        EventKind::User,
+        EventKind::Calls,
+        EventKind::Result,
+        EventKind::Result,
+        EventKind::Assistant,
+        EventKind::User,
+    ];
     let group = kinds.iter().enumerate().map(|(at, kind)| event(&format!("g{at}"), *kind)).collect();
     store.append(&key, &Append { events: group, eviction: evicting(4, false), ..Append::default() }).unwrap();
     assert_eq!(ids(&all(&*store, &key)), ["g4", "g5"], "the results went with their call");
@@ -469,7 +484,7 @@ fn a_summary_is_compared_and_set(open: &Open) {
     assert_eq!(put(summary(&*store, &key, 1, 3)), PutSummary::Accepted(2), "the same reach, made again");
     let branch = NewSummary { filter_key: "a/b".to_owned(), ..summary(&*store, &key, 0, 2) };
     assert_eq!(put(branch), PutSummary::Accepted(1), "a key of its own");
-    let placeholder = Some(event("placeholder", Kind::Summary));
+    let placeholder = Some(event("placeholder", EventKind::Summary));
     assert_eq!(put(NewSummary { placeholder, ..summary(&*store, &key, 2, 5) }), PutSummary::Accepted(3));
     let loaded = all(&*open(), &key);
     assert_eq!(ids(&loaded), ["a", "b", "c", "d", "e", "placeholder"], "a summary removes nothing");
@@ -501,7 +516,7 @@ fn many_writers_lose_nothing(open: &Open) {
                 for at in 0..EVENTS {
                     let id = format!("{writer}-{at:03}");
                     let state = delta(&[(id.as_str(), Some("1"))]);
-                    let one = NewEvent { session: state, ..event(&id, Kind::User) };
+                    let one = NewEvent { session: state, ..event(&id, EventKind::User) };
                     let batch = Append { events: vec![one], ..Append::default() };
                     store.append(key, &batch).unwrap();
                     if at % 5 == 0 {

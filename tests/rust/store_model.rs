@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use nanobot_context::session::store::{
-    Append, Appended, Create, Delta, Eviction, Kind, Loaded, Memory, NewEvent, NewSummary, Page, Redis, Scope,
-    SessionKey, SessionStore, Sqlite, StoreResult, SummaryQuery, Ttl, Window,
+    Append, Appended, Create, Delta, EventKind, EventWindow, Eviction, Loaded, Memory, NewEvent, NewSummary, Page,
+    Redis, Scope, SessionKey, SessionStore, Sqlite, StoreResult, SummaryQuery, Ttl,
 };
 
 use super::redis_server::Server;
@@ -72,7 +72,7 @@ fn shown<T: std::fmt::Debug>(result: &StoreResult<T>) -> String {
 /// Does one step, and returns what the store said. `number` makes what is written anew different each time.
 fn run(store: &dyn SessionStore, app: &str, number: usize, step: &Step) -> String {
     let key = |id: &u8| SessionKey::new(app, "u", format!("s{id}"));
-    let load = |key: &SessionKey, window: &Window| store.load(key, window).unwrap().map(timeless);
+    let load = |key: &SessionKey, window: &EventWindow| store.load(key, window).unwrap().map(timeless);
     match step {
         Step::Create { id, overwrite, state } => {
             let delta = delta(state);
@@ -86,14 +86,14 @@ fn run(store: &dyn SessionStore, app: &str, number: usize, step: &Step) -> Strin
             let made = |(id, kind, has_text, changes): &Made| NewEvent {
                 id: format!("e{id}"),
                 time_ms: i64::from(*id),
-                kind: Kind::of(*kind),
+                kind: EventKind::of(*kind),
                 payload: has_text.then(|| format!("{number} {id}")),
                 session: delta(changes),
                 user: delta(changes),
                 app: delta(changes),
                 ..NewEvent::default()
             };
-            let at = load(&key(id), &Window::default()).map_or(0, |loaded| loaded.head.seq);
+            let at = load(&key(id), &EventWindow::default()).map_or(0, |loaded| loaded.head.seq);
             let batch = Append {
                 expected_seq: after.map(|_| at.saturating_sub(u64::from(*is_late))),
                 events: events.iter().map(made).collect(),
@@ -109,13 +109,13 @@ fn run(store: &dyn SessionStore, app: &str, number: usize, step: &Step) -> Strin
             shown(&appended.map(told))
         }
         Step::Summarise { id, filter_key, lag, is_late, failed, placeholder } => {
-            let loaded = load(&key(id), &Window::default());
+            let loaded = load(&key(id), &EventWindow::default());
             let filter_key = if *filter_key { "a/b".to_owned() } else { String::new() };
             let mut newest = loaded.iter().flat_map(|loaded| &loaded.summaries);
             let version = newest.find(|summary| summary.filter_key == filter_key).map_or(0, |summary| summary.version);
             let placeholder = placeholder.then(|| NewEvent {
                 id: format!("p{number}"),
-                kind: Kind::Summary,
+                kind: EventKind::Summary,
                 payload: Some("…".to_owned()),
                 ..NewEvent::default()
             });
@@ -147,7 +147,8 @@ fn run(store: &dyn SessionStore, app: &str, number: usize, step: &Step) -> Strin
             shown(&store.set_meta(&key(id), "{\"n\": 1}", expected))
         }
         Step::Load { id, after, since, last, with_user } => {
-            let window = Window { after: *after, since_ms: *since, last: *last, with_user: *with_user, refresh: None };
+            let window =
+                EventWindow { after: *after, since_ms: *since, last: *last, with_user: *with_user, refresh: None };
             format!("{:?}", load(&key(id), &window))
         }
     }
@@ -157,7 +158,7 @@ fn run(store: &dyn SessionStore, app: &str, number: usize, step: &Step) -> Strin
 fn everything(store: &dyn SessionStore, app: &str) -> Vec<String> {
     let keys = (0..3).map(|id| SessionKey::new(app, "u", format!("s{id}")));
     let of_session = |key: SessionKey| {
-        let loaded = store.load(&key, &Window::default()).unwrap().map(timeless);
+        let loaded = store.load(&key, &EventWindow::default()).unwrap().map(timeless);
         let told = [false, true].map(|failed| {
             let query = SummaryQuery { failed, links: true, ..SummaryQuery::default() };
             let summaries = store.summaries(&key, &query).unwrap();

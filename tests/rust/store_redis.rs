@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nanobot_context::session::store::{
-    Append, Create, Eviction, Kind, NewEvent, NewSummary, Page, PutSummary, Redis, Retry, Scope, SessionKey,
-    SessionStore, StoreError, Ttl, UserKey, Window, open,
+    Append, Create, EventKind, EventWindow, Eviction, NewEvent, NewSummary, Page, PutSummary, Redis, Retry, Scope,
+    SessionKey, SessionStore, StoreError, Ttl, UserKey, open,
 };
 
 use super::redis_server::{Act, Proxy, Server, Way, wait_until};
@@ -131,7 +131,7 @@ fn a_session_that_lost_a_key_is_damaged_and_not_empty() {
         let own = own.split_whitespace().find(|word| word.starts_with("nbctx:")).unwrap();
         server.tell(&["DEL", own]);
         let errors = [
-            store.load(&key, &Window::default()).map(drop),
+            store.load(&key, &EventWindow::default()).map(drop),
             store.append(&key, &batch(&["c"])).map(drop),
             store.put_summary(&key, &next).map(drop),
         ];
@@ -208,8 +208,8 @@ fn a_server_that_is_full_or_keeps_nothing_is_told() {
     assert!(store.describe().contains("`appendonly` is off"), "{}", store.describe());
     store.create(&key, &create()).unwrap();
     server.tell(&["CONFIG", "SET", "maxmemory", "1mb"]);
-    let changing = NewEvent { session: delta(&[("x", Some("1"))]), ..event("b", Kind::User) };
-    let both = Append { events: vec![event("a", Kind::User), changing], ..Append::default() };
+    let changing = NewEvent { session: delta(&[("x", Some("1"))]), ..event("b", EventKind::User) };
+    let both = Append { events: vec![event("a", EventKind::User), changing], ..Append::default() };
     let error = store.append(&key, &both).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     let loaded = all(&store, &key);
@@ -299,9 +299,9 @@ fn all_keys_of_a_session_expire_at_the_same_millisecond() {
     let (store, key) = (opened(&server), SessionKey::new("a", "u", "s"));
     let ttls = [Ttl(60_000), Ttl(70_000), Ttl(80_000)];
     store.create(&key, &Create { ttls, session: delta(&[("x", Some("1"))]), ..create() }).unwrap();
-    let partial = NewEvent { payload: None, ..event("p", Kind::Other) };
+    let partial = NewEvent { payload: None, ..event("p", EventKind::Other) };
     let owners =
-        NewEvent { user: delta(&[("u", Some("1"))]), app: delta(&[("a", Some("1"))]), ..event("e", Kind::User) };
+        NewEvent { user: delta(&[("u", Some("1"))]), app: delta(&[("a", Some("1"))]), ..event("e", EventKind::User) };
     store.append(&key, &Append { ttls, events: vec![partial, owners], ..Append::default() }).unwrap();
     let covering = summary(&store, &key, 0, 1);
     store.put_summary(&key, &NewSummary { ttl: Ttl(60_000), ..covering }).unwrap();
@@ -311,7 +311,7 @@ fn all_keys_of_a_session_expire_at_the_same_millisecond() {
     assert!(own[0] > 0 && own.iter().all(|at| *at == own[0]), "{own:?}");
     let [user, app] = ["nbctx:{1:a|1:u}:state", "nbctx:{1:a}:state"].map(time);
     assert!(user > own[0] && app > user, "{own:?} {user} {app}");
-    store.load(&key, &Window { refresh: Some(Ttl(0)), ..Window::default() }).unwrap();
+    store.load(&key, &EventWindow { refresh: Some(Ttl(0)), ..EventWindow::default() }).unwrap();
     assert_eq!(time("nbctx:{1:a|1:u}:s:s:events"), -1);
     store.delete(&key).unwrap();
     let left = server.tell(&["KEYS", "*:s:*"]);
@@ -342,7 +342,7 @@ fn sessions_of_8_000_and_100_000_events_are_read_whole_and_by_their_end() {
         assert!(
             loaded.events.iter().zip(1..).all(|(event, seq)| event.seq == seq && event.id == format!("e{}", seq - 1))
         );
-        let last = || store.load(&key, &Window { last: Some(50), ..Window::default() }).unwrap().unwrap();
+        let last = || store.load(&key, &EventWindow { last: Some(50), ..EventWindow::default() }).unwrap().unwrap();
         let end = last();
         // The quickest of five, beside all of them: the end costs what the end is long.
         let quickest = (0..5).map(|_| {
@@ -352,7 +352,7 @@ fn sessions_of_8_000_and_100_000_events_are_read_whole_and_by_their_end() {
         });
         assert!(quickest.min().unwrap() < whole / 2, "{whole:?}");
         assert_eq!(end.events.iter().map(|event| event.seq).collect::<Vec<_>>(), (to - 49..=to).collect::<Vec<_>>());
-        let old = Window { since_ms: Some(3_000), last: Some(2_500), after: to - 4_000, ..Window::default() };
+        let old = EventWindow { since_ms: Some(3_000), last: Some(2_500), after: to - 4_000, ..EventWindow::default() };
         let old = store.load(&key, &old).unwrap().unwrap();
         assert_eq!((old.events[0].seq, old.events.len()), (to - 2_499, 2_500));
     }

@@ -8,7 +8,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use nanobot_context::session::store::{
-    Append, Create, Kind, NewEvent, Page, Redis, Scope, SessionKey, SessionStore, StoreError, Ttl,
+    Append, Create, EventKind, NewEvent, Page, Redis, Scope, SessionKey, SessionStore, StoreError, Ttl,
 };
 
 use super::redis_server::{Server, wait_until};
@@ -56,8 +56,11 @@ fn master_of(nodes: &[Server], slot: u32) -> usize {
 fn keys_are_where_they_should_be(nodes: &[Server], store: &Redis) {
     for at in 0..60 {
         let key = SessionKey::new("spread", format!("user-{at}"), "s");
-        let changing =
-            NewEvent { app: delta(&[("n", Some("1"))]), user: delta(&[("u", Some("1"))]), ..event("a", Kind::User) };
+        let changing = NewEvent {
+            app: delta(&[("n", Some("1"))]),
+            user: delta(&[("u", Some("1"))]),
+            ..event("a", EventKind::User)
+        };
         store.create(&key, &create()).unwrap();
         let batch = Append { events: vec![changing], ..Append::default() };
         store.append(&key, &batch).unwrap();

@@ -7,8 +7,8 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use nanobot_context::session::store::{
-    Append, Create, Kind, NewEvent, NewSummary, PutSummary, Redis, Scope, SessionKey, SessionStore, StoreError,
-    SummaryQuery, Ttl, Window,
+    Append, Create, EventKind, EventWindow, NewEvent, NewSummary, PutSummary, Redis, Scope, SessionKey, SessionStore,
+    StoreError, SummaryQuery, Ttl,
 };
 
 use super::redis_server::{Act, Proxy, Server, Way};
@@ -43,10 +43,13 @@ fn an_answer_that_is_lost_is_asked_for_again_and_nothing_is_done_twice() {
     store.create(&other, &create()).unwrap();
     assert!(matches!(store.create(&other, &create()), Err(StoreError::AlreadyExists(_))));
 
-    let counted = NewEvent { session: delta(&[("n", Some("1"))]), ..event("a", Kind::User) };
-    let partial = NewEvent { payload: None, session: delta(&[("p", Some("1"))]), ..event("p", Kind::Other) };
-    let first =
-        Append { events: vec![counted, partial, event("b", Kind::User)], expected_seq: Some(0), ..Append::default() };
+    let counted = NewEvent { session: delta(&[("n", Some("1"))]), ..event("a", EventKind::User) };
+    let partial = NewEvent { payload: None, session: delta(&[("p", Some("1"))]), ..event("p", EventKind::Other) };
+    let first = Append {
+        events: vec![counted, partial, event("b", EventKind::User)],
+        expected_seq: Some(0),
+        ..Append::default()
+    };
     lose();
     let appended = store.append(&key, &first).unwrap();
     assert_eq!((appended.seqs, appended.head.seq), (vec![Some(1), None, Some(2)], 2), "no conflict with itself");
@@ -85,7 +88,7 @@ fn an_answer_that_is_lost_is_asked_for_again_and_nothing_is_done_twice() {
     );
     lose();
     store.delete(&key).unwrap();
-    assert_eq!(store.load(&key, &Window::default()).unwrap(), None);
+    assert_eq!(store.load(&key, &EventWindow::default()).unwrap(), None);
     assert_eq!(cuts.load(Ordering::Relaxed), losses.get(), "each was cut once, behind the server");
 }
 
@@ -96,7 +99,7 @@ fn a_change_of_an_apps_state_is_made_once_whatever_breaks_in_between() {
     let (store, direct) = (Redis::open(&proxy.url()).unwrap(), Redis::open(&server.url()).unwrap());
     let set = |id: &str, value: &str| {
         let app = delta(&[("v", Some(value)), ("w", None)]);
-        Append { events: vec![NewEvent { app, ..event(id, Kind::User) }], ..Append::default() }
+        Append { events: vec![NewEvent { app, ..event(id, EventKind::User) }], ..Append::default() }
     };
     let to_app = |text: &str| text.contains(":applied");
     let to_ack = |text: &str| text.contains(":outbox") && !text.contains(":meta");
@@ -187,7 +190,7 @@ fn a_log_that_was_torn_within_a_write_is_whole_once_it_is_rewritten() {
     let mut server = Server::with(&["--appendonly", "yes", "--appendfsync", "always"]);
     let key = key();
     let append = |server: &Server, id: &str| {
-        let event = NewEvent { session: delta(&[(id, Some("1"))]), ..event(id, Kind::User) };
+        let event = NewEvent { session: delta(&[(id, Some("1"))]), ..event(id, EventKind::User) };
         let batch = Append { events: vec![event], ..Append::default() };
         Redis::open(&server.url()).unwrap().append(&key, &batch).unwrap();
     };
@@ -228,7 +231,7 @@ fn crash(fsync: &str, times: u32) -> (usize, Duration) {
                     for at in 0.. {
                         let id = format!("{round}-{writer}-{at}");
                         let changed = delta(&[(id.as_str(), Some("1"))]);
-                        let event = NewEvent { session: changed, ..event(&id, Kind::User) };
+                        let event = NewEvent { session: changed, ..event(&id, EventKind::User) };
                         let batch = Append { events: vec![event], ..Append::default() };
                         if let Ok(appended) = store.append(key, &batch) {
                             acknowledged.lock().unwrap().push((id, appended.head.seq, Instant::now()));

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nanobot_context::session::store::{
-    Append, Create, Delta, Kind, NewEvent, Page, Scope, SessionKey, SessionStore, Sqlite, StoreError, SummaryQuery,
-    Ttl, UserKey, Window, open,
+    Append, Create, Delta, EventKind, EventWindow, NewEvent, Page, Scope, SessionKey, SessionStore, Sqlite, StoreError,
+    SummaryQuery, Ttl, UserKey, open,
 };
 
 use super::store_contract::{Open, holds};
@@ -60,10 +60,10 @@ fn sessions_are_there_when_the_file_is_opened_again() {
     let store = opened(&path);
     store.create(&key, &Create { generation: "g".to_owned(), ..Create::default() }).unwrap();
     let event =
-        NewEvent { id: "1".to_owned(), kind: Kind::User, payload: Some("{}".to_owned()), ..NewEvent::default() };
+        NewEvent { id: "1".to_owned(), kind: EventKind::User, payload: Some("{}".to_owned()), ..NewEvent::default() };
     store.append(&key, &Append { events: vec![event], ..Append::default() }).unwrap();
     drop(store);
-    let loaded = opened(&path).load(&key, &Window::default()).unwrap().unwrap();
+    let loaded = opened(&path).load(&key, &EventWindow::default()).unwrap().unwrap();
     assert_eq!((loaded.events.len(), loaded.head.generation.as_str()), (1, "g"));
 }
 
@@ -129,7 +129,7 @@ fn a_store_that_was_opened_by_another_thread_serves_all() {
     store.create(&key, &Create::default()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| (0..50).for_each(|_| drop(store.load(&key, &Window::default()).unwrap())));
+            scope.spawn(|| (0..50).for_each(|_| drop(store.load(&key, &EventWindow::default()).unwrap())));
         }
     });
 }
@@ -158,7 +158,7 @@ fn a_file_that_is_deleted_renamed_or_replaced_while_it_is_open_takes_nothing_any
         store.create(&key, &Create::default()).unwrap();
         append(&store, &key, "1").unwrap();
         change(&within.join(name));
-        for error in [append(&store, &key, "2"), store.load(&key, &Window::default()).map(drop)] {
+        for error in [append(&store, &key, "2"), store.load(&key, &EventWindow::default()).map(drop)] {
             assert!(matches!(error, Err(StoreError::Replaced { .. })), "{name}: {error:?}");
         }
     }
@@ -178,7 +178,7 @@ fn a_file_that_was_renamed_while_it_was_open_has_all_of_it_once_it_has_its_name_
     drop(store);
     // The newest events are in the log beside the old name.
     std::fs::rename(&other, &path).unwrap();
-    let found = opened(&path).load(&key, &Window::default()).unwrap().unwrap();
+    let found = opened(&path).load(&key, &EventWindow::default()).unwrap().unwrap();
     assert_eq!(found.events.len(), 1);
 }
 
@@ -208,7 +208,7 @@ fn a_database_is_not_begun_beside_the_log_of_one_that_was_renamed() {
     for suffix in ["-wal", "-shm"] {
         std::fs::rename(folder.file(&format!("s.db{suffix}")), folder.file(&format!("other.db{suffix}"))).unwrap();
     }
-    let found = opened(&other).load(&key, &Window::default()).unwrap().unwrap();
+    let found = opened(&other).load(&key, &EventWindow::default()).unwrap().unwrap();
     assert_eq!(found.events.len(), 1);
     opened(&path).create(&key, &Create::default()).unwrap();
 }
@@ -247,7 +247,7 @@ fn what_was_seen_expired_does_not_come_back_when_the_clock_goes_back() {
     let key = SessionKey::new("a", "u", "s");
     let state = [("x".to_owned(), Some(b"1".to_vec()))];
     let looks: [&dyn Fn(); 4] = [
-        &|| assert_eq!(store.load(&key, &Window::default()), Ok(None)),
+        &|| assert_eq!(store.load(&key, &EventWindow::default()), Ok(None)),
         &|| assert_eq!(append(&store, &key, "late"), Err(StoreError::NotFound(key.clone()))),
         &|| assert_eq!(store.list(&key.owner, Page::default()), Ok(Vec::new())),
         &|| assert_eq!(store.summaries(&key, &SummaryQuery::default()), Ok(Vec::new())),
@@ -259,7 +259,7 @@ fn what_was_seen_expired_does_not_come_back_when_the_clock_goes_back() {
         look();
         assert!(store.state(&user).unwrap().is_empty());
         expire(&path, "9000000000000000");
-        assert_eq!(store.load(&key, &Window::default()), Ok(None), "{number}");
+        assert_eq!(store.load(&key, &EventWindow::default()), Ok(None), "{number}");
         assert!(store.state(&user).unwrap().is_empty(), "{number}");
     }
 }

@@ -47,7 +47,7 @@ impl Earlier {
         this
     }
 
-    fn take(&mut self, entry: usize, said: &ledger::Said<'_>) {
+    fn take(&mut self, entry: usize, said: &ledger::LedgerText<'_>) {
         self.unlisted = self.unlisted.saturating_add(said.unlisted);
         self.names.extend(said.names.iter().map(|name| (*name).to_owned()));
         for call in &said.calls {

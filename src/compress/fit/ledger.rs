@@ -37,9 +37,9 @@ pub(super) struct Listed {
     pub(super) names: Vec<Name>,
     /// The calls of the rounds before the last that changed nothing and have room, in order; those stand there whose groups
     /// are left out.
-    pub(super) older: Vec<Line>,
+    pub(super) older: Vec<CallLine>,
     /// The calls of the last round and those before that changed something, the same.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<CallLine>,
     /// The groups of those that changed something and have no room, and how many more there were before.
     pub(super) unlisted: Vec<usize>,
     pub(super) unlisted_earlier: usize,
@@ -49,7 +49,7 @@ pub(super) struct Listed {
 
 /// A call in a ledger.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct CallLine {
     /// `None` for one of an earlier ledger, which is listed whatever stays.
     pub(super) group: Option<usize>,
     entry: usize,

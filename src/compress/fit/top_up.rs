@@ -58,8 +58,8 @@ impl Fit<'_, '_, '_> {
         selector: &Selector<'_>,
     ) -> Option<(String, Tokens)> {
         let Candidate { entry, piece, .. } = self.candidates[block];
-        let origin = self.origins.path(self.draft, entry, piece);
-        let marks = self.draft.marks(origin.as_deref());
+        let archive_path = self.archive_paths.path(self.draft, entry, piece);
+        let marks = self.draft.marks(archive_path.as_deref());
         let ends = || within(self.before(block), may_have, self.draft.counter, marks);
         let is_users = self.draft.entries[entry].role == Role::User;
         match (selector.kept(block), &self.before[block].analysis) {

@@ -48,17 +48,19 @@ pub fn asks_for_nothing(term: ShortTerm) -> bool {
 impl Scoring {
     /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
     pub(super) fn relate(&mut self, related: &[(u32, u32)]) -> Vec<QueryMatch> {
-        let mut bearings = vec![QueryMatch::default(); self.facts.len()];
+        let mut query_matches = vec![QueryMatch::default(); self.facts.len()];
         for (position, document) in self.documents.iter().enumerate().filter(|(_, document)| document.asks > 0.0) {
             for &id in &self.numbers[self.mentions(position)] {
-                let bearing = &mut bearings[id as usize];
-                bearing.asked = bearing.asked.max(document.asks);
+                let query_match = &mut query_matches[id as usize];
+                query_match.asked = query_match.asked.max(document.asks);
             }
         }
         self.relevance = vec![0.0; self.ends.len()];
         let idf = Idf::of(self.messages);
-        for (bearing, fact) in bearings.iter_mut().zip(&self.facts).filter(|(bearing, _)| bearing.asked > 0.0) {
-            bearing.asked *= idf.at(fact.messages);
+        for (query_match, fact) in
+            query_matches.iter_mut().zip(&self.facts).filter(|(query_match, _)| query_match.asked > 0.0)
+        {
+            query_match.asked *= idf.at(fact.messages);
         }
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
@@ -66,7 +68,7 @@ impl Scoring {
             let ids = mentioned(&self.numbers, &self.ends, at);
             let mut sum = 0.0;
             for &id in ids {
-                let weight = bearings[id as usize].asked;
+                let weight = query_matches[id as usize].asked;
                 if weight > 0.0 && seen[id as usize] != part {
                     seen[id as usize] = part;
                     sum += weight;
@@ -74,23 +76,23 @@ impl Scoring {
             }
             let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms as usize));
             for &id in ids {
-                let bearing = &mut bearings[id as usize];
-                bearing.relevance = bearing.relevance.max(relevance);
+                let query_match = &mut query_matches[id as usize];
+                query_match.relevance = query_match.relevance.max(relevance);
             }
             self.relevance[at] = relevance;
         }
-        bearings
+        query_matches
     }
 
     /// Adds to the relevance of the `related` parts what each names of all that the request is about, rare names before usual
     /// ones: the one line with the order that is asked for, out of a list of orders. A request of many names asks for none of them.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
         let idf = Idf::of(self.ends.len());
-        let weight = |(fact, bearing): (&Fact, &QueryMatch)| {
-            let asks = bearing.asked > 0.0 && !STOP_WORDS.contains(&fact.term);
-            if asks { (bearing.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
+        let weight = |(fact, query_match): (&Fact, &QueryMatch)| {
+            let asks = query_match.asked > 0.0 && !STOP_WORDS.contains(&fact.term);
+            if asks { (query_match.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
-        let weights: Vec<f32> = self.facts.iter().zip(&self.bearings).map(weight).collect();
+        let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).map(weight).collect();
         // A part that names any of them is related, so all of them are named.
         let all: f32 = weights.iter().filter(|weight| **weight > 0.0).sum();
         let mut ids: Vec<u32> = Vec::new();

@@ -4,7 +4,7 @@ use crate::text::elision::NEAR_GAPS;
 use crate::text::estimate::count;
 use crate::text::segments::{Class, Kind};
 
-use super::super::queue::Item;
+use super::super::queue::Choice;
 use super::super::scoring::{Author, Document, Scoring};
 use super::{Selector, Unit};
 
@@ -78,10 +78,10 @@ pub const GAP: f32 = 7.0;
 
 impl Selector<'_> {
     /// Returns what an item is worth for a token, and its tokens; those of its group included where it is still closed.
-    pub(super) fn rate(&self, item: Item) -> (f32, f32) {
+    pub(super) fn rate(&self, item: Choice) -> (f32, f32) {
         let (worth, tokens) = match item {
-            Item::Group(group) => (self.frame_worths[group as usize], self.frame_tokens(group as usize)),
-            Item::Unit(unit) => {
+            Choice::Group(group) => (self.frame_worths[group as usize], self.frame_tokens(group as usize)),
+            Choice::Unit(unit) => {
                 let block = self.units[unit as usize].block as usize;
                 let group = self.blocks[block].group;
                 let (worth, tokens) = if self.blocks[block].is_bundle {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::rules::{Leaving, expires_ms, now_ms};
 use super::{
-    Append, Appended, Create, Delta, Eviction, Head, KEPT_IDS, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
-    Scope, SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl,
-    UserKey, Window,
+    Append, Appended, Create, Delta, EventKind, EventWindow, Eviction, Head, KEPT_IDS, Loaded, NewEvent, NewSummary,
+    Page, PutSummary, Scope, SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary,
+    SummaryQuery, Ttl, UserKey,
 };
 
 /// Sessions in this process.
@@ -18,7 +18,7 @@ pub struct Memory {
 
 #[derive(Debug, Default)]
 struct Data {
-    sessions: BTreeMap<SessionKey, Session>,
+    sessions: BTreeMap<SessionKey, StoredSession>,
     users: HashMap<UserKey, Expiring>,
     apps: HashMap<String, Expiring>,
 }
@@ -30,7 +30,7 @@ struct Expiring {
 }
 
 #[derive(Debug)]
-struct Session {
+struct StoredSession {
     head: Head,
     events: Vec<SessionEvent>,
     state: State,
@@ -107,7 +107,7 @@ fn change(state: &mut State, delta: &Delta) {
 }
 
 impl Data {
-    fn session(&mut self, key: &SessionKey, now: i64) -> StoreResult<&mut Session> {
+    fn session(&mut self, key: &SessionKey, now: i64) -> StoreResult<&mut StoredSession> {
         // Dropped, so that it does not come back when the clock goes back.
         if self.sessions.get(key).is_some_and(|session| has_expired(session.expires_ms, now)) {
             self.sessions.remove(key);
@@ -153,7 +153,7 @@ impl Data {
     }
 }
 
-impl Session {
+impl StoredSession {
     /// Takes an event and returns its position; 0 for one that only changes state.
     fn take(&mut self, event: &NewEvent) -> u64 {
         change(&mut self.state, &event.session);
@@ -219,7 +219,7 @@ impl SessionStore for Memory {
         };
         let mut state = State::new();
         change(&mut state, &create.session);
-        let session = Session {
+        let session = StoredSession {
             head: head.clone(),
             events: Vec::new(),
             state,
@@ -233,7 +233,7 @@ impl SessionStore for Memory {
         Ok(head)
     }
 
-    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
+    fn load(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>> {
         let now = now_ms();
         let mut data = self.data();
         let user = data.users.get_mut(&key.owner).map(|user| user.current(now)).unwrap_or_default();
@@ -251,7 +251,7 @@ impl SessionStore for Memory {
             .cloned()
             .collect();
         if let Some(first) = window.lacks_user(&events) {
-            events.extend(newest_first().find(|event| event.seq < first && event.kind == Kind::User).cloned());
+            events.extend(newest_first().find(|event| event.seq < first && event.kind == EventKind::User).cloned());
         }
         events.reverse();
         let mut newest: BTreeMap<&str, &StoredSummary> = BTreeMap::new();
@@ -267,7 +267,7 @@ impl SessionStore for Memory {
         let now = now_ms();
         let mut data = self.data();
         data.sessions.retain(|key, session| key.owner != *user || !has_expired(session.expires_ms, now));
-        let own = |session: &&Session| session.head.key.owner == *user;
+        let own = |session: &&StoredSession| session.head.key.owner == *user;
         let mut heads: Vec<Head> = data.sessions.values().filter(own).map(|session| session.head.clone()).collect();
         heads.sort_by(|a, b| (b.updated_ms, &b.key.id).cmp(&(a.updated_ms, &a.key.id)));
         let [skip, take] =

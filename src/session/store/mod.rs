@@ -22,8 +22,8 @@ pub use rules::now_ms;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 pub use types::{
-    Append, Appended, Create, Delta, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary, Scope,
-    SessionEvent, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, EventKind, EventWindow, Eviction, Head, Loaded, NewEvent, NewSummary, Page,
+    PutSummary, Scope, SessionEvent, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey,
 };
 #[cfg(fuzzing)]
 pub use url::read as read_url;
@@ -63,7 +63,7 @@ pub trait SessionStore: Send + Sync {
     fn create(&self, key: &SessionKey, create: &Create) -> StoreResult<Head>;
 
     /// Returns one consistent picture of a session, or `None` where there is none.
-    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>>;
+    fn load(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>>;
 
     /// Returns the sessions of a user, the one written last first, by id downwards where that is the same.
     fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>>;

@@ -25,17 +25,17 @@ use std::hash::{BuildHasher, RandomState};
 use redis::Value;
 
 #[cfg(fuzzing)]
-pub use self::options::Options;
+pub use self::options::RedisOptions;
 
 use self::keys::Keys;
 use self::reply::{Odd, Reply};
 use self::scripts::{
-    APPEND, Arguments, CREATE, DELETE, OWNER, PUT_SUMMARY, SET_META, SUMMARIES, Script, UPDATE, arguments_of,
+    APPEND, Arguments, CREATE, DELETE, LuaScript, OWNER, PUT_SUMMARY, SET_META, SUMMARIES, UPDATE, arguments_of,
 };
-use self::server::{Request, Run, Server};
+use self::server::{Exchange, Runnable, Server};
 use super::{
-    Append, Appended, Create, Delta, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionKey, SessionStore,
-    State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, EventWindow, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionKey,
+    SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey,
 };
 
 /// Arguments of a script at most. Source: Redis, `networking.c`: 1,048,576 less than the command's own.
@@ -62,13 +62,18 @@ impl Redis {
     }
 
     /// Runs a script, and returns the word that its answer begins with, and the rest.
-    fn script(&self, run: Run<'_>, keys: &[String], fill: &dyn Fn(&mut Arguments<'_>)) -> StoreResult<(String, Reply)> {
-        let (became, reply, _) = self.told(&Request { run, keys, fill, first: &[] })?;
+    fn script(
+        &self,
+        run: Runnable<'_>,
+        keys: &[String],
+        fill: &dyn Fn(&mut Arguments<'_>),
+    ) -> StoreResult<(String, Reply)> {
+        let (became, reply, _) = self.told(&Exchange { run, keys, fill, first: &[] })?;
         Ok((became, reply))
     }
 
     /// Runs a script behind commands; their answers are the third part.
-    fn told(&self, request: &Request<'_>) -> StoreResult<(String, Reply, Vec<Value>)> {
+    fn told(&self, request: &Exchange<'_>) -> StoreResult<(String, Reply, Vec<Value>)> {
         let mut values = self.server.run(request)?;
         self.read(|| {
             let mut reply = Reply::of(values.pop().ok_or(Odd)?)?;
@@ -78,15 +83,15 @@ impl Redis {
 
     fn write(
         &self,
-        script: &Script,
+        script: &LuaScript,
         keys: &[String],
         fill: &dyn Fn(&mut Arguments<'_>),
     ) -> StoreResult<(String, Reply)> {
-        self.script(Run::Write(script), keys, fill)
+        self.script(Runnable::Write(script), keys, fill)
     }
 
     fn command(&self, name: &'static str, key: String, fill: &dyn Fn(&mut Arguments<'_>)) -> StoreResult<Reply> {
-        let mut values = self.server.run(&Request { run: Run::Command(name), keys: &[key], fill, first: &[] })?;
+        let mut values = self.server.run(&Exchange { run: Runnable::Command(name), keys: &[key], fill, first: &[] })?;
         self.odd(values.pop().ok_or(Odd).and_then(Reply::of))
     }
 
@@ -170,7 +175,7 @@ impl SessionStore for Redis {
         })
     }
 
-    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
+    fn load(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>> {
         self.load_session(key, window)
     }
 
@@ -263,7 +268,7 @@ impl SessionStore for Redis {
     }
 
     fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
-        let (_, mut reply) = self.script(Run::Read(&SUMMARIES), &self.keys.session(key), &|arguments| {
+        let (_, mut reply) = self.script(Runnable::Read(&SUMMARIES), &self.keys.session(key), &|arguments| {
             arguments.maybe(query.filter_key.as_deref()).flag(query.failed).flag(query.links);
             arguments.number(query.last.unwrap_or(u64::MAX));
         })?;

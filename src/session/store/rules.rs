@@ -2,7 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Append, Eviction, Head, Kind, NewSummary, PutSummary, SessionEvent, StoreError, StoreResult, Ttl, Window};
+use super::{
+    Append, EventKind, EventWindow, Eviction, Head, NewSummary, PutSummary, SessionEvent, StoreError, StoreResult, Ttl,
+};
 
 /// Returns the milliseconds since 1970.
 pub fn now_ms() -> i64 {
@@ -36,10 +38,10 @@ impl Append {
     }
 }
 
-impl Window {
+impl EventWindow {
     /// Returns the position of the first of `newest_first`, where a message of the user before it is wanted.
     pub(super) fn lacks_user(&self, newest_first: &[SessionEvent]) -> Option<u64> {
-        let is_wanted = self.with_user && newest_first.iter().all(|event| event.kind != Kind::User);
+        let is_wanted = self.with_user && newest_first.iter().all(|event| event.kind != EventKind::User);
         newest_first.last().filter(|_| is_wanted).map(|event| event.seq)
     }
 }
@@ -71,10 +73,10 @@ pub struct Leaving {
 
 impl Leaving {
     /// Returns whether the event that is `at` places from the start leaves; all before it do.
-    pub fn takes(&self, at: u64, seq: u64, kind: Kind) -> bool {
+    pub fn takes(&self, at: u64, seq: u64, kind: EventKind) -> bool {
         let Eviction { max_events, protect } = self.eviction;
         let is_beyond = |limit: u64| at < self.held.saturating_sub(limit);
         let is_shown_elsewhere = !protect || seq <= self.covered || is_beyond(max_events.saturating_mul(2));
-        max_events > 0 && (is_beyond(max_events) && is_shown_elsewhere || at > 0 && kind == Kind::Result)
+        max_events > 0 && (is_beyond(max_events) && is_shown_elsewhere || at > 0 && kind == EventKind::Result)
     }
 }

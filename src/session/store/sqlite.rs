@@ -21,7 +21,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use self::locks::Identity;
 use self::open::{connect, free_reserve, make_private, prepared, refuse_foreign_log, refuse_network, reserve};
 use self::problem::{Problem, classify};
-use self::rows::{Clock, Expired, Found, delete, delete_expired_state, delete_part, find, run};
+use self::rows::{Clock, Expired, SessionRow, delete, delete_expired_state, delete_part, find, run};
 use super::{SessionKey, StoreError, StoreResult};
 
 pub(super) use self::open::parse;
@@ -160,7 +160,7 @@ impl Sqlite {
         free_reserve(&self.path);
         drop(self.checkpoint("RESTART"));
         let expired = self.write(|transaction, clock| {
-            let Some(Found { sid, .. }) = find(transaction, key, clock)? else { return Ok(None) };
+            let Some(SessionRow { sid, .. }) = find(transaction, key, clock)? else { return Ok(None) };
             run(transaction, "UPDATE session SET expires_ms = 0 WHERE sid = ?1", [sid])?;
             Ok(Some(sid))
         })?;

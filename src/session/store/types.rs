@@ -57,7 +57,7 @@ pub struct Ttl(pub u64);
 /// What an event is, as far as stores care: where a conversation may be cut, and what is summarised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum EventKind {
     /// Anything else; stands alone.
     Other = 0,
     /// A message of the user.
@@ -72,7 +72,7 @@ pub enum Kind {
     Summary = 5,
 }
 
-impl Kind {
+impl EventKind {
     /// Returns the kind that a store wrote as a number.
     pub fn of(number: u8) -> Self {
         match number {
@@ -100,7 +100,7 @@ pub struct SessionEvent {
     /// Which part of the conversation it is of; levels are joined by `/`.
     pub filter_key: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Its text, byte for byte as it came.
     pub payload: String,
 }
@@ -117,7 +117,7 @@ pub struct NewEvent {
     /// Which part of the conversation it is of.
     pub filter_key: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Its text; `None` for an event that only changes state.
     pub payload: Option<String>,
     /// Changes of the session's state.
@@ -129,7 +129,7 @@ pub struct NewEvent {
 }
 
 #[allow(clippy::derivable_impls)] // the numbers of the kinds are stored; which one is the default is not their matter
-impl Default for Kind {
+impl Default for EventKind {
     fn default() -> Self {
         Self::Other
     }
@@ -210,7 +210,7 @@ pub struct Head {
 
 /// Which events are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Window {
+pub struct EventWindow {
     /// Events behind this position only.
     pub after: u64,
     /// Events of this time and later only, in milliseconds since 1970.

@@ -40,7 +40,7 @@ pub enum Sign {
 
 /// Where a word is a sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     Anywhere,
     /// Where a sentence starts, or a part of it that asks.
     Start,
@@ -57,7 +57,7 @@ pub enum Place {
 }
 
 /// The words behind the first of a phrase, and what it is a sign of.
-pub type Phrase = (Vec<&'static str>, Sign, Place);
+pub type Phrase = (Vec<&'static str>, Sign, Position);
 
 /// The words of `rules.tsv`; of those that begin alike what is plain comes first.
 pub struct Lexicon {
@@ -65,7 +65,7 @@ pub struct Lexicon {
     start: Phrases,
     others: Phrases,
     /// Of scripts without spaces, by first character.
-    pub wide: HashMap<char, Vec<(&'static str, Sign, Place)>, BuildMixedHasher>,
+    pub wide: HashMap<char, Vec<(&'static str, Sign, Position)>, BuildMixedHasher>,
     /// Those of them that ask for what stands behind them.
     pub asking: Vec<&'static str>,
 }
@@ -105,13 +105,13 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
         let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
         let (sign, is_wide) = (sign(kind), matches!(place, "in" | "clause" | "close" | "open"));
         let place = match place {
-            "start" => Place::Start,
-            "first" => Place::First,
-            "end" | "close" => Place::End,
-            "clause" => Place::Clause,
-            "asked" => Place::Asked,
-            "behind" | "open" => Place::Behind,
-            _ => Place::Anywhere,
+            "start" => Position::Start,
+            "first" => Position::First,
+            "end" | "close" => Position::End,
+            "clause" => Position::Clause,
+            "asked" => Position::Asked,
+            "behind" | "open" => Position::Behind,
+            _ => Position::Anywhere,
         };
         for phrase in phrases.split(", ") {
             if is_wide {
@@ -125,7 +125,7 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             }
             let mut words = words(phrase).map(|(_, word)| word);
             if let Some(first) = words.next() {
-                let of = if matches!(place, Place::Start | Place::First) { &mut start } else { &mut others };
+                let of = if matches!(place, Position::Start | Position::First) { &mut start } else { &mut others };
                 of.entry(xxh3_64(first.as_bytes())).or_default().push((words.collect(), sign, place));
             }
         }

@@ -1,7 +1,7 @@
 //! What the words of a sentence say of it.
 
 use super::Claim;
-use super::lexicon::{LEXICON, Place, Sign, words};
+use super::lexicon::{LEXICON, Position, Sign, words};
 
 /// Words of a condition that make it one for all that is like it.
 const GENERAL: [&str; 16] = [
@@ -43,7 +43,7 @@ impl Clause {
 }
 
 /// A phrase of the lexicon in a sentence.
-struct Found<'s> {
+struct FoundPhrase<'s> {
     /// The first word of the sentence.
     first: &'s str,
     /// What stands before the phrase, and behind its first word.
@@ -51,7 +51,7 @@ struct Found<'s> {
     behind: &'s str,
     /// Its words but the first.
     rest: &'s [&'s str],
-    place: Place,
+    place: Position,
     /// Whether it ends the sentence.
     is_last: bool,
 }
@@ -135,7 +135,7 @@ impl Signs {
         for (rest, sign, place) in LEXICON.phrases(word, clause.is_start || clause.is_comma) {
             let end = i + 1 + rest.len();
             let (first, before, behind) = (words[0].1, &said[..at], &said[at + word.len()..]);
-            let found = Found { first, before, behind, rest, place: *place, is_last: end == words.len() };
+            let found = FoundPhrase { first, before, behind, rest, place: *place, is_last: end == words.len() };
             let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
             if end > words.len() || !self.holds(*sign, &found, clause) || !follows() {
                 continue;
@@ -150,7 +150,7 @@ impl Signs {
             }
             self.apply(*sign, &found, clause)?;
             let is_wish =
-                matches!(place, Place::Start | Place::Asked) && matches!(sign, Sign::Manner | Sign::Claims(_));
+                matches!(place, Position::Start | Position::Asked) && matches!(sign, Sign::Manner | Sign::Claims(_));
             if i > 0 && clause.is_start && is_wish {
                 clause.lead.into_iter().for_each(|sign| self.meet(sign));
             }
@@ -162,20 +162,20 @@ impl Signs {
     }
 
     /// Returns whether a phrase stands where it says something.
-    fn holds(&self, sign: Sign, found: &Found<'_>, clause: &Clause) -> bool {
+    fn holds(&self, sign: Sign, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
         match found.place {
-            Place::Start => clause.is_start || sign == Sign::Asks,
-            Place::First => clause.is_first,
-            Place::End => found.is_last,
-            Place::Asked => clause.is_start && (self.is_open || clause.lead.is_some()),
-            Place::Behind => self.is_open,
-            Place::Anywhere | Place::Clause => true,
+            Position::Start => clause.is_start || sign == Sign::Asks,
+            Position::First => clause.is_first,
+            Position::End => found.is_last,
+            Position::Asked => clause.is_start && (self.is_open || clause.lead.is_some()),
+            Position::Behind => self.is_open,
+            Position::Anywhere | Position::Clause => true,
         }
     }
 
     /// Notes what a phrase says; `None` where the sentence is told of others.
-    fn apply(&mut self, sign: Sign, found: &Found<'_>, clause: &mut Clause) -> Option<()> {
-        let is_anywhere = found.place == Place::Anywhere;
+    fn apply(&mut self, sign: Sign, found: &FoundPhrase<'_>, clause: &mut Clause) -> Option<()> {
+        let is_anywhere = found.place == Position::Anywhere;
         let is_told = |of: &[&str]| is_told(found.before, of);
         match sign {
             Sign::Asks => self.open(),
@@ -184,7 +184,7 @@ impl Signs {
             Sign::Past => clause.lead = None,
             Sign::Setting if !is_set(found.behind, found.rest) => {}
             Sign::Claims(Claim::Rule)
-                if found.place == Place::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
+                if found.place == Position::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
             // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
             Sign::Claims(Claim::Rule) if is_anywhere && is_told(&PRONOUNS) => {
                 if !matches!(found.first, "i" | "i'" | "ich" | "we") {
@@ -213,7 +213,7 @@ impl Signs {
         let once = letters.next_back().is_some_and(|last| letters.as_str().ends_with(last)).then_some(letters.as_str());
         for verb in [Some(stem), once, Some(&format!("{stem}e"))].into_iter().flatten() {
             for (rest, sign, place) in LEXICON.phrases(verb, true) {
-                if *place == Place::Start && rest.is_empty() && matches!(sign, Sign::Manner | Sign::Claims(_)) {
+                if *place == Position::Start && rest.is_empty() && matches!(sign, Sign::Manner | Sign::Claims(_)) {
                     self.meet(*sign);
                 }
             }
@@ -227,9 +227,11 @@ impl Signs {
             for (phrase, sign, place) in LEXICON.wide.get(&c).into_iter().flatten() {
                 let end = at + phrase.len();
                 let is_in_place = || match place {
-                    Place::Clause => starts_clause(said, at, phrase, self.is_open),
-                    Place::Behind => self.is_open,
-                    Place::End => said[end..].chars().all(|c| !c.is_alphanumeric() || matches!(c, 'ね' | 'よ' | 'な')),
+                    Position::Clause => starts_clause(said, at, phrase, self.is_open),
+                    Position::Behind => self.is_open,
+                    Position::End => {
+                        said[end..].chars().all(|c| !c.is_alphanumeric() || matches!(c, 'ね' | 'よ' | 'な'))
+                    }
                     _ => true,
                 };
                 if at < plain_end || !said[at..].starts_with(phrase) || !is_in_place() {

@@ -10,7 +10,7 @@ use super::{Kind, code, diff, html, table};
 
 /// What the sample tells.
 #[derive(Debug)]
-pub struct Form {
+pub struct Detected {
     pub kind: Kind,
     /// Lines of code have their numbers before them, as `cat -n` prints them.
     pub is_numbered: bool,
@@ -18,7 +18,7 @@ pub struct Form {
     pub is_prose: bool,
 }
 
-impl Form {
+impl Detected {
     /// Returns the bytes of the number or the place of a hit that stands before a line.
     pub fn before(&self, line: &str) -> usize {
         let line = without_end(line);
@@ -52,13 +52,13 @@ const MANY: usize = 24;
 const LINE_BYTES: usize = 400;
 
 /// Returns what the text is. Looks at no more than [`SAMPLE`] lines.
-pub fn form(text: &str) -> Form {
+pub fn form(text: &str) -> Detected {
     let lines = sample(text);
     let counted = |lines: &[&str]| lines.len() >= 3 && is_counted(lines);
     let is_numbered = reaches(&lines, 70, &|line| code::without_number(line).is_some()) && counted(&lines);
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
     let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
-    let form = |kind| Form { kind, is_numbered, is_prose: false };
+    let form = |kind| Detected { kind, is_numbered, is_prose: false };
     let Some(first) = lines.first() else { return form(Kind::Plain) };
     let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
     if diff::is_diff(&lines) {
@@ -83,7 +83,7 @@ pub fn form(text: &str) -> Form {
         // A file that was read: what it says of errors is no report.
         return form(Kind::Code);
     }
-    Form { is_prose: is_prose(&lines), ..form(Kind::Plain) }
+    Detected { is_prose: is_prose(&lines), ..form(Kind::Plain) }
 }
 
 /// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes; where none of each

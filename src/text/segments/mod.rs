@@ -93,7 +93,7 @@ pub enum Kind {
 
 /// A part of a text that stays or goes as a whole; about a line.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct Span {
     /// Where it begins, in bytes of the text.
     pub start: u32,
     /// Where it ends.
@@ -102,7 +102,7 @@ pub struct Piece {
     pub class: Class,
 }
 
-impl Piece {
+impl Span {
     /// Returns its bytes.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
@@ -117,14 +117,14 @@ impl Piece {
 #[derive(Debug)]
 pub struct Segments {
     kind: Kind,
-    pieces: Vec<Piece>,
+    pieces: Vec<Span>,
     tree: Option<Tree>,
 }
 
 impl Segments {
     /// Returns the bytes that it has on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.pieces.capacity() * size_of::<Piece>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
+        self.pieces.capacity() * size_of::<Span>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
     }
 
     /// Takes `text` apart. O(n), the same for the same text, and for any text at all.
@@ -170,7 +170,7 @@ impl Segments {
         let pieces = units::join(text, &units, &classes, cuts);
         // A piece ends where one of its units does.
         let mut ends = units.iter().zip(&terms.ends);
-        let end = |piece: &Piece| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
+        let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
         (Self { kind: form.kind, pieces, tree: None }, terms)
     }
@@ -181,7 +181,7 @@ impl Segments {
     }
 
     /// Returns the pieces in the order of the text.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[Span] {
         &self.pieces
     }
 
@@ -202,7 +202,7 @@ impl Segments {
 
     /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
     ///
-    /// `text` is the text that was taken apart. The origin of `marks` is named once, in the first of them.
+    /// `text` is the text that was taken apart. The archive path of `marks` is named once, in the first of them.
     /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON. O(n) at most.
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         let covered = addressable(text);

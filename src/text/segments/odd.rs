@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use super::units::Unit;
 use crate::tokens::BuildMixedHasher;
-use column::{Column, MAX_VALUES, Sampled, strange};
-use fields::{Field, Value, read, spread};
+use column::{FieldColumn, MAX_VALUES, Sampled, strange};
+use fields::{FieldSpan, FieldValue, read, spread};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -83,12 +83,12 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
                 .compare(field, i, &mut last[column], &mut |distance, i| by_column[column].push((distance, i)));
         };
         let columns = match usual.shapes.get(&line.shape) {
-            Some(Shape::Whole(columns)) => Some(columns),
-            Some(Shape::ByPlace(parts)) => parts.get(place),
-            Some(Shape::ByWord(first, parts)) => {
+            Some(ShapeColumns::Whole(columns)) => Some(columns),
+            Some(ShapeColumns::ByPlace(parts)) => parts.get(place),
+            Some(ShapeColumns::ByWord(first, parts)) => {
                 let word = line.field(0).unwrap_or_default();
                 compare(*first, word);
-                let value = Value::of(word);
+                let value = FieldValue::of(word);
                 Some(parts.iter().find(|(known, _)| *known == value).map_or(&NO_COLUMNS, |(_, columns)| columns))
             }
             None => None,
@@ -133,7 +133,7 @@ struct Sample<'t> {
     /// Each with its shape and the end of its fields.
     lines: Vec<(&'t str, u64, usize)>,
     /// The fields of all lines.
-    fields: Vec<Field>,
+    fields: Vec<FieldSpan>,
 }
 
 /// A line that was read.
@@ -141,7 +141,7 @@ struct Sample<'t> {
 struct Line<'t, 'f> {
     text: &'t str,
     shape: u64,
-    fields: &'f [Field],
+    fields: &'f [FieldSpan],
 }
 
 impl<'t> Line<'t, '_> {
@@ -170,15 +170,15 @@ impl<'t> Sample<'t> {
 
 /// What the lines of a text usually look like.
 struct Usual {
-    shapes: HashMap<u64, Shape, BuildMixedHasher>,
-    columns: Vec<Column>,
+    shapes: HashMap<u64, ShapeColumns, BuildMixedHasher>,
+    columns: Vec<FieldColumn>,
 }
 
 /// The columns of the lines of a shape; none of few lines.
-enum Shape {
+enum ShapeColumns {
     Whole(Range<usize>),
     /// By the first field, which has a column for itself: `admin = no` and `shell = /bin/sh`.
-    ByWord(usize, Vec<(Value, Range<usize>)>),
+    ByWord(usize, Vec<(FieldValue, Range<usize>)>),
     /// By the lines of the shape right before: `<td>12</td>` and `<td>paid</td>`.
     ByPlace(Vec<Range<usize>>),
 }
@@ -198,23 +198,24 @@ impl Usual {
         let mut usual = Self { shapes: HashMap::default(), columns: Vec::new() };
         for same in same() {
             let (shape, lines) = (same[0].0, same.iter().map(|&(_, nth)| nth).collect::<Vec<_>>());
-            let word = |nth: usize| match Value::of(sample.line(nth).field(0)?) {
-                Value::Number(_) => None,
-                form @ Value::Form(_) => Some(form),
+            let word = |nth: usize| match FieldValue::of(sample.line(nth).field(0)?) {
+                FieldValue::Number(_) => None,
+                form @ FieldValue::Form(_) => Some(form),
             };
             let place = |nth: usize| (!is_only).then(|| place(nth)).filter(|&place| place < MAX_PLACES);
             let known = if let Some(parts) = parts(&lines, word) {
                 let first = usual.column(sample, &lines, 0, strange(lines.len()), step);
-                let of_part = |(word, lines): (Value, Vec<usize>)| (word, usual.columns_of(sample, &lines, 1, step));
-                Shape::ByWord(first, parts.into_iter().map(of_part).collect())
+                let of_part =
+                    |(word, lines): (FieldValue, Vec<usize>)| (word, usual.columns_of(sample, &lines, 1, step));
+                ShapeColumns::ByWord(first, parts.into_iter().map(of_part).collect())
             } else if let Some(parts) = parts(&lines, place) {
                 let mut by_place = vec![NO_COLUMNS; 1 + parts.iter().map(|(place, _)| *place).max().unwrap_or(0)];
                 for (place, lines) in parts {
                     by_place[place] = usual.columns_of(sample, &lines, 1, step);
                 }
-                Shape::ByPlace(by_place)
+                ShapeColumns::ByPlace(by_place)
             } else {
-                Shape::Whole(usual.columns_of(sample, &lines, 0, step))
+                ShapeColumns::Whole(usual.columns_of(sample, &lines, 0, step))
             };
             usual.shapes.insert(shape, known);
         }
@@ -236,7 +237,7 @@ impl Usual {
     /// Adds a column and returns which it is.
     fn column(&mut self, sample: &Sample<'_>, lines: &[usize], at: usize, strange: usize, step: usize) -> usize {
         let fields = lines.iter().filter_map(|&nth| sample.line(nth).field(at));
-        self.columns.push(Column::of(Sampled { count: lines.len(), strange, step }, &fields));
+        self.columns.push(FieldColumn::of(Sampled { count: lines.len(), strange, step }, &fields));
         self.columns.len() - 1
     }
 }

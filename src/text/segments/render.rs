@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::text::elision::{self, Gone, Marks};
 use crate::text::language::Language;
 
-use super::{Class, Piece};
+use super::{Class, Span};
 
 /// How lines end: a line feed, or `\n` spelled out in the body of a JSON string.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -31,9 +31,9 @@ impl LineEnd {
 const SHOWN_GAP_BYTES: usize = 8;
 
 /// Puts together the pieces of a flat text.
-pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
+pub fn render(pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
-    let mut run = Run::new(text, LineEnd::Feed, marks);
+    let mut run = Rendering::new(text, LineEnd::Feed, marks);
     absorb_marks(pieces, text, &(0..text.len()), &mut kept);
     run.push(pieces, &kept, 0..text.len());
     run.out
@@ -42,7 +42,7 @@ pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, marks:
 /// Takes marks of earlier calls out of what is kept where they stand beside a gap, so that one mark says it all.
 ///
 /// All within `span`: the first piece of a JSON string has its key, too.
-pub fn absorb_marks(pieces: &[Piece], text: &str, span: &Range<usize>, kept: &mut [bool]) {
+pub fn absorb_marks(pieces: &[Span], text: &str, span: &Range<usize>, kept: &mut [bool]) {
     let is_mark = |i: usize| read_mark(&text[within(pieces[i], span)]).is_some();
     for i in 1..pieces.len() {
         kept[i] = kept[i] && (kept[i - 1] || !is_mark(i));
@@ -52,7 +52,7 @@ pub fn absorb_marks(pieces: &[Piece], text: &str, span: &Range<usize>, kept: &mu
     }
 }
 
-fn within(piece: Piece, span: &Range<usize>) -> Range<usize> {
+fn within(piece: Span, span: &Range<usize>) -> Range<usize> {
     piece.range().start.max(span.start)..piece.range().end.min(span.end)
 }
 
@@ -62,20 +62,20 @@ fn read_mark(source: &str) -> Option<(Gone, Option<&str>)> {
 }
 
 /// A text on its way out.
-pub struct Run<'t> {
+pub struct Rendering<'t> {
     text: &'t str,
     line_end: LineEnd,
     language: Language,
     /// Where the whole text is; named once.
-    origin: Option<&'t str>,
+    archive_path: Option<&'t str>,
     /// The mark that explains itself was given.
     is_explained: bool,
     pub out: String,
 }
 
-impl<'t> Run<'t> {
-    pub fn new(text: &'t str, line_end: LineEnd, Marks { language, origin }: Marks<'t>) -> Self {
-        Self { text, line_end, language, origin, is_explained: false, out: String::new() }
+impl<'t> Rendering<'t> {
+    pub fn new(text: &'t str, line_end: LineEnd, Marks { language, archive_path }: Marks<'t>) -> Self {
+        Self { text, line_end, language, archive_path, is_explained: false, out: String::new() }
     }
 
     /// Goes on with the output of another: its marks count as given.
@@ -90,7 +90,7 @@ impl<'t> Run<'t> {
     }
 
     /// Adds the kept ones of `pieces`, and marks for the others; all within `span`.
-    pub fn push(&mut self, pieces: &[Piece], kept: &[bool], span: Range<usize>) {
+    pub fn push(&mut self, pieces: &[Span], kept: &[bool], span: Range<usize>) {
         let mut i = 0;
         while i < pieces.len() {
             let first = i;
@@ -107,12 +107,12 @@ impl<'t> Run<'t> {
         }
     }
 
-    fn push_gap(&mut self, pieces: &[Piece], gap: Range<usize>, span: &Range<usize>) {
+    fn push_gap(&mut self, pieces: &[Span], gap: Range<usize>, span: &Range<usize>) {
         let (gone, earlier) = self.gone(pieces, gap.clone(), span);
-        let origin = self.origin.or(earlier);
-        let explains = !self.is_explained || (origin.is_some() && self.origin.is_none());
+        let archive_path = self.archive_path.or(earlier);
+        let explains = !self.is_explained || (archive_path.is_some() && self.archive_path.is_none());
         let mark = if explains {
-            elision::first_gap(gone, Marks { language: self.language, origin })
+            elision::first_gap(gone, Marks { language: self.language, archive_path })
         } else {
             elision::later_gap(gone, self.language)
         };
@@ -130,10 +130,10 @@ impl<'t> Run<'t> {
         }
     }
 
-    /// Returns what a gap has lost, earlier marks in it counted for what they stand for, and the origin they name.
-    fn gone(&self, pieces: &[Piece], gap: Range<usize>, span: &Range<usize>) -> (Gone, Option<&'t str>) {
+    /// Returns what a gap has lost, earlier marks in it counted for what they stand for, and the archive path they name.
+    fn gone(&self, pieces: &[Span], gap: Range<usize>, span: &Range<usize>) -> (Gone, Option<&'t str>) {
         let text: &'t str = self.text;
-        let (mut feeds, mut chars, mut earlier, mut origin) = (0, 0, None::<Gone>, None);
+        let (mut feeds, mut chars, mut earlier, mut archive_path) = (0, 0, None::<Gone>, None);
         let mut count = |part: &str| {
             feeds += self.line_end.count(part);
             chars += part.chars().count() as u64;
@@ -144,7 +144,7 @@ impl<'t> Run<'t> {
             if let Some((gone, named)) = read_mark(&text[range.clone()]) {
                 count(&text[from..range.start]);
                 earlier = Some(earlier.map_or(gone, |earlier| earlier.and(gone)));
-                origin = origin.or(named);
+                archive_path = archive_path.or(named);
                 from = range.end;
             }
         }
@@ -166,6 +166,6 @@ impl<'t> Run<'t> {
             Some(earlier) if chars == 0 => earlier,
             Some(earlier) => gone.and(earlier),
         };
-        (gone, origin)
+        (gone, archive_path)
     }
 }

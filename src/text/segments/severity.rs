@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::text::bytes::{DIGIT, Filter, UPPER, Word, hash_of_name};
-use crate::text::terms::{Reader, Terms, read};
+use crate::text::terms::{Terms, TextReader, read};
 
 use super::units::Unit;
 
@@ -65,7 +65,7 @@ impl Lines<'_> {
     }
 }
 
-impl Reader for Lines<'_> {
+impl TextReader for Lines<'_> {
     fn word(&mut self, start: usize, word: &Word) {
         self.now.word(start, word);
     }
@@ -104,7 +104,7 @@ impl<'t> Looking<'t> {
     }
 }
 
-impl Reader for Looking<'_> {
+impl TextReader for Looking<'_> {
     const TERMS: bool = false;
 
     fn word(&mut self, start: usize, word: &Word) {

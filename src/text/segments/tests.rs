@@ -270,9 +270,13 @@ fn class_of(text: &str, part: &str) -> Class {
     classed(text).into_iter().find(|(_, source)| source.contains(part)).map(|(class, _)| class).unwrap()
 }
 
-fn with_classes(text: &str, classes: &[Class], origin: Option<&str>) -> String {
+fn with_classes(text: &str, classes: &[Class], archive_path: Option<&str>) -> String {
     let segments = Segments::of(text);
-    segments.excerpt(text, &|i| classes.contains(&segments.pieces()[i].class), Marks { origin, ..Marks::default() })
+    segments.excerpt(
+        text,
+        &|i| classes.contains(&segments.pieces()[i].class),
+        Marks { archive_path, ..Marks::default() },
+    )
 }
 
 #[test]

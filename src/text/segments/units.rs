@@ -4,7 +4,7 @@ use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
 use crate::text::json_string::escape_end;
 
-use super::{Class, Piece, at};
+use super::{Class, Span, at};
 
 /// A line, or a part of a long one.
 #[derive(Copy, Clone, Debug)]
@@ -199,9 +199,9 @@ fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
 /// Makes pieces of units and their classes: short neighbours of one class become one piece, blank lines go with the line
 /// before them, and where a text is made of very short lines, neighbours of different classes are joined, too. None is joined
 /// across one of the `cuts`, as long as there are few pieces.
-pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Vec<Piece> {
+pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Vec<Span> {
     let is_cut = |start: u32| cuts.binary_search(&(start as usize)).is_ok();
-    let mut pieces: Vec<Piece> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
+    let mut pieces: Vec<Span> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
     let mut last_is_mark = false;
     for (unit, &class) in units.iter().zip(classes) {
         let source = unit.of(text);
@@ -217,7 +217,7 @@ pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Ve
             last.end = unit.end;
             last.class = last.class.or(class);
         } else {
-            pieces.push(Piece { start: unit.start, end: unit.end, class });
+            pieces.push(Span { start: unit.start, end: unit.end, class });
             last_is_mark = is_mark;
         }
     }

@@ -1,6 +1,6 @@
 //! How a run goes with models that refuse, fail, and say nothing or too much.
 
-use nanobot_context::summary::{Draft, Format, Options, Policy, Previous, Run, Structured};
+use nanobot_context::summary::{Format, Options, Policy, Previous, Run, Structured, SummaryDraft};
 use nanobot_context::tokens::Tokens;
 use nanobot_context::{Message, Role, TokenCounter};
 
@@ -19,7 +19,7 @@ impl<'m> Model<'m> {
         Self { window_bytes, limit_tokens: None, answer, prompts: Vec::new() }
     }
 
-    fn summarise(&mut self, view: &[Message<'_>], previous: Option<Previous>, options: Options) -> Draft {
+    fn summarise(&mut self, view: &[Message<'_>], previous: Option<Previous>, options: Options) -> SummaryDraft {
         let mut run = Run::new(view, previous, options, TokenCounter::new(None));
         while let Some(call) = run.next_call() {
             let text = call.messages.last().map(|(_, text)| text.clone()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Calls that are written down: what was done is never out of sight, what was looked at as far as there is room.
 
-use super::{LEDGER_FRAME, Line, Listed, MAX_TOO_LONG, MIN_NAME};
+use super::{CallLine, LEDGER_FRAME, Listed, MAX_TOO_LONG, MIN_NAME};
 use crate::compress::fit::Fit;
 use crate::compress::protection::Tier;
 use crate::message::Text;
@@ -21,7 +21,7 @@ const NAMES_SHARE: f32 = 0.25;
 impl Fit<'_, '_, '_> {
     /// Returns the tokens of the lines for the calls of a tier.
     pub fn lines_tokens(&self, tier: Tier) -> f32 {
-        let of_tier = |line: &&Line| line.group.is_some_and(|group| self.protection.tiers[group] == Some(tier));
+        let of_tier = |line: &&CallLine| line.group.is_some_and(|group| self.protection.tiers[group] == Some(tier));
         self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
@@ -60,7 +60,7 @@ impl Fit<'_, '_, '_> {
 
     /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet: of the entry at `at`,
     /// or of the earlier one at `at` where there is no group.
-    fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<Line> {
+    fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<CallLine> {
         let earlier = || &self.earlier.lookups[at];
         let (entry, tool) = match group {
             Some(_) if self.draft.entries[at].effect.is_changing() => return None,
@@ -73,7 +73,7 @@ impl Fit<'_, '_, '_> {
         }
         let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
         let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
-        Some(Line { group, entry, text, tokens, shared: Some(tool.len()) })
+        Some(CallLine { group, entry, text, tokens, shared: Some(tool.len()) })
     }
 
     /// Returns the line of a ledger for the call that an entry answers.
@@ -112,7 +112,7 @@ impl Fit<'_, '_, '_> {
                 left -= tokens;
                 if left >= 0.0 {
                     let text = text.clone();
-                    self.listed.lines.push(Line { group: None, entry: *entry, text, tokens, shared: None });
+                    self.listed.lines.push(CallLine { group: None, entry: *entry, text, tokens, shared: None });
                     continue;
                 }
             }
@@ -139,7 +139,7 @@ impl Fit<'_, '_, '_> {
                 let tokens = self.line_tokens(&text);
                 left -= tokens;
                 if left >= 0.0 {
-                    self.listed.lines.push(Line { group: Some(group), entry, text, tokens, shared: None });
+                    self.listed.lines.push(CallLine { group: Some(group), entry, text, tokens, shared: None });
                     continue;
                 }
             }

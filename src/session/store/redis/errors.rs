@@ -3,7 +3,7 @@
 use redis::{ErrorKind, RedisError};
 
 use super::super::StoreError;
-use super::options::Options;
+use super::options::RedisOptions;
 
 /// The codes in the text of an error, wherever they stand: before Redis 7 a script's error wraps the one that ended it.
 fn names(text: &str, codes: &[&str]) -> bool {
@@ -35,7 +35,7 @@ fn text(error: &RedisError) -> String {
 }
 
 /// Returns what `error` means, without the password, whatever the server repeated of it.
-pub fn told(error: &RedisError, options: &Options) -> StoreError {
+pub fn told(error: &RedisError, options: &RedisOptions) -> StoreError {
     let store = options.describe();
     let mut problem =
         if error.is_timeout() { format!("no answer within {} s", options.timeout.as_secs_f64()) } else { text(error) };

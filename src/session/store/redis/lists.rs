@@ -7,7 +7,7 @@ use super::Redis;
 use super::keys::{LIST, META, stem_of};
 use super::reply::Reply;
 use super::scripts::{LIST as LISTING, SWEEP};
-use super::server::Run;
+use super::server::Runnable;
 
 /// Sessions that are listed at once.
 const SESSIONS: u64 = 500;
@@ -20,7 +20,7 @@ impl Redis {
         let mut missing = page.limit.unwrap_or(u64::MAX).saturating_add(page.offset);
         let (mut heads, mut known, mut rank) = (Vec::new(), HashSet::new(), 0);
         while missing > 0 && page.limit != Some(0) {
-            let (_, mut reply) = self.script(Run::Read(&LISTING), std::slice::from_ref(&list), &|arguments| {
+            let (_, mut reply) = self.script(Runnable::Read(&LISTING), std::slice::from_ref(&list), &|arguments| {
                 arguments.text(&stem).text(META).number(rank).number(missing.min(SESSIONS));
             })?;
             let (shown, next, is_end) = self.read(|| {
@@ -73,7 +73,7 @@ impl Redis {
     fn sweep_list(&self, list: &str) -> StoreResult<u64> {
         let (stem, mut dead, mut rank) = (stem_of(list), 0, 0);
         loop {
-            let (_, mut reply) = self.script(Run::Read(&SWEEP), &[list.to_owned()], &|arguments| {
+            let (_, mut reply) = self.script(Runnable::Read(&SWEEP), &[list.to_owned()], &|arguments| {
                 arguments.text(&stem).text(META).number(rank);
             })?;
             let (dropped, next, is_end) = self.read(|| Ok((reply.number()?, reply.number()?, reply.number()? > 0)))?;

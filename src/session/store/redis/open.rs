@@ -7,9 +7,9 @@ use redis::{Value, cmd};
 use super::super::{StoreError, StoreResult};
 use super::Redis;
 use super::keys::Keys;
-use super::options::Options;
+use super::options::RedisOptions;
 use super::scripts::SCHEMA;
-use super::server::{Run, Server};
+use super::server::{Runnable, Server};
 
 /// The newest known schema: how keys are named and what is in them. A later one counts on from here, and brings what an earlier
 /// release wrote up to date before it writes its number.
@@ -29,7 +29,7 @@ impl Redis {
     /// [`StoreError::Invalid`] for another form, [`StoreError::Unavailable`], [`StoreError::Unauthorized`], [`StoreError::Forbidden`],
     /// [`StoreError::NewerSchema`], and what the server says. None of them holds the password.
     pub fn open(url: &str) -> StoreResult<Self> {
-        let server = Server::new(Options::read(url)?);
+        let server = Server::new(RedisOptions::read(url)?);
         let facts = facts(&server)?;
         let is_cluster = facts.get("cluster_enabled").is_some_and(|enabled| enabled == "1");
         if is_cluster {
@@ -44,7 +44,7 @@ impl Redis {
 
     /// Whether the server can do what `durability=aof` asks for.
     fn check_disk(&self, version: Option<&String>) -> StoreResult<()> {
-        let Options { is_on_disk: true, .. } = self.server.options else { return Ok(()) };
+        let RedisOptions { is_on_disk: true, .. } = self.server.options else { return Ok(()) };
         let mut wait = cmd("WAITAOF");
         wait.arg(1).arg(0).arg(1);
         let refused = |problem: String| StoreError::invalid("url", format!("asks for `durability=aof`, {problem}"));
@@ -65,7 +65,7 @@ impl Redis {
     }
 
     fn check_schema(&self) -> StoreResult<()> {
-        let (_, mut reply) = self.script(Run::Read(&SCHEMA), &[self.keys.schema()], &|arguments| {
+        let (_, mut reply) = self.script(Runnable::Read(&SCHEMA), &[self.keys.schema()], &|arguments| {
             arguments.text(&KNOWN.to_string());
         })?;
         let found = self.odd(reply.time())?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, TlsCertificates, parse_redis_url};
 
 use super::super::{StoreError, StoreResult};
-use super::slots::Node;
+use super::slots::ClusterNode;
 
 /// How long a connection and an answer are waited for where nothing else is asked for.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -13,7 +13,7 @@ const PREFIX: &str = "nbctx";
 
 /// What a URL asks for. Its `Debug` holds no password.
 #[derive(Debug)]
-pub struct Options {
+pub struct RedisOptions {
     /// Server, credentials, certificates.
     pub connection: ConnectionInfo,
     /// What all keys begin with.
@@ -30,7 +30,7 @@ fn wrong(problem: &str) -> StoreError {
     StoreError::invalid("url", format!("{problem}\nhint: `redis://user:password@host:6379/0`"))
 }
 
-impl Options {
+impl RedisOptions {
     /// Reads a URL, and the file of certificates that it names.
     pub fn read(url: &str) -> StoreResult<Self> {
         let (mut options, authority) = Self::parse(url)?;
@@ -90,7 +90,7 @@ impl Options {
     }
 
     /// Returns the server that the URL names.
-    pub fn seed(&self) -> Node {
+    pub fn seed(&self) -> ClusterNode {
         match self.connection.addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => (host.clone(), *port),
             other => (other.to_string(), 0),
@@ -98,7 +98,7 @@ impl Options {
     }
 
     /// Returns how to connect to another node of the same cluster.
-    pub fn connection_to(&self, (host, port): &Node) -> ConnectionInfo {
+    pub fn connection_to(&self, (host, port): &ClusterNode) -> ConnectionInfo {
         let address = match self.connection.addr().clone() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
                 ConnectionAddr::TcpTls { host: host.clone(), port: *port, insecure, tls_params }

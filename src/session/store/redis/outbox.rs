@@ -17,14 +17,14 @@ use super::scripts::{ACK, APPLY};
 use super::{Redis, packed};
 
 /// A change of an app's state that is to be made.
-struct Entry {
+struct OutboxEntry {
     id: String,
     time: u64,
     order: u64,
     deltas: Vec<(Ttl, Delta)>,
 }
 
-impl Entry {
+impl OutboxEntry {
     fn read(value: Value) -> Result<Self, Odd> {
         let mut reply = Reply::of(value)?;
         let id = reply.text()?;
@@ -41,7 +41,7 @@ impl Redis {
     pub(super) fn apply(&self, owner: &UserKey, mut outbox: Reply) -> StoreResult<()> {
         let (app, own) = (self.keys.app(&owner.app), [self.keys.outbox(owner)]);
         while let Some(entry) = outbox.next() {
-            let entry = self.odd(Entry::read(entry))?;
+            let entry = self.odd(OutboxEntry::read(entry))?;
             self.write(&APPLY, &app, &|arguments| {
                 arguments.text(&owner.user).number(entry.time).number(entry.order).number(entry.deltas.len() as u64);
                 for (ttl, delta) in &entry.deltas {

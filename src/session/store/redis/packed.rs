@@ -1,6 +1,6 @@
 //! Several texts in one value that the scripts only pass on: each is its length, a colon and its bytes.
 
-use super::super::{Delta, Kind, NewEvent, SessionEvent, Ttl};
+use super::super::{Delta, EventKind, NewEvent, SessionEvent, Ttl};
 
 fn put(packed: &mut Vec<u8>, bytes: &[u8]) {
     packed.extend_from_slice(bytes.len().to_string().as_bytes());
@@ -69,7 +69,7 @@ pub fn of_event(event: &NewEvent) -> Vec<u8> {
 /// Returns the event at `seq`.
 pub fn event(seq: u64, packed: &[u8], payload: String) -> Option<SessionEvent> {
     let (kind, mut packed) = packed.split_first()?;
-    let kind = Kind::of(kind.wrapping_sub(b'0'));
+    let kind = EventKind::of(kind.wrapping_sub(b'0'));
     let (id, time_ms) = (text(&mut packed)?, number(&mut packed)?);
     Some(SessionEvent { seq, id, time_ms, author: text(&mut packed)?, filter_key: text(&mut packed)?, kind, payload })
 }
@@ -108,9 +108,9 @@ mod tests {
         let one_more = Delta::from([("x".to_owned(), None)]);
         assert_eq!(deltas(&two), Some(vec![(Ttl(7), delta), (Ttl(0), one_more)]));
         assert_eq!(of_delta(&Delta::new(), Ttl(7)), Vec::<u8>::new());
-        let new = NewEvent { id: "a:b".to_owned(), time_ms: -7, kind: Kind::Result, ..NewEvent::default() };
+        let new = NewEvent { id: "a:b".to_owned(), time_ms: -7, kind: EventKind::Result, ..NewEvent::default() };
         let event = event(9, &of_event(&new), "字".to_owned()).unwrap();
-        assert_eq!((event.seq, event.id, event.time_ms, event.kind), (9, new.id, -7, Kind::Result));
+        assert_eq!((event.seq, event.id, event.time_ms, event.kind), (9, new.id, -7, EventKind::Result));
         let made_of = vec![(1, "a:b".to_owned()), (u64::MAX, String::new())];
         assert_eq!(links(&of_links(&made_of)), Some(made_of));
     }

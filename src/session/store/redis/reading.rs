@@ -3,13 +3,13 @@
 use redis::{Cmd, Value, cmd};
 
 use super::super::{
-    Head, Kind, Loaded, Scope, SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary,
-    Window,
+    EventKind, EventWindow, Head, Loaded, Scope, SessionEvent, SessionKey, SessionStore, State, StoreError,
+    StoreResult, StoredSummary,
 };
 use super::Redis;
 use super::reply::Reply;
 use super::scripts::{Arguments, LOAD, MOST};
-use super::server::{Request, Run};
+use super::server::{Exchange, Runnable};
 
 /// Events that are read at once. Longer sessions are read in pages, so that the server serves others in between.
 const EVENTS: u64 = 1_000;
@@ -27,7 +27,7 @@ enum Picture {
 impl Redis {
     /// Reads what is asked for in one script, and more than a thousand events in pages, all of one picture: where the session
     /// loses events meanwhile, it is read again.
-    pub(super) fn load_session(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
+    pub(super) fn load_session(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>> {
         for reading in 0..=READINGS {
             let page = if reading < READINGS { EVENTS } else { u64::MAX };
             match self.picture(key, window, page)? {
@@ -41,7 +41,7 @@ impl Redis {
     }
 
     /// Reads a session, its events in pages of `page`, the newest first.
-    fn picture(&self, key: &SessionKey, window: &Window, page: u64) -> StoreResult<Picture> {
+    fn picture(&self, key: &SessionKey, window: &EventWindow, page: u64) -> StoreResult<Picture> {
         let mut keys = self.keys.session(key).to_vec();
         // In a cluster it is on another slot, and asked for by itself.
         let app_key = self.keys.app(&key.owner.app)[0].clone();
@@ -95,15 +95,15 @@ impl Redis {
         &self,
         key: &SessionKey,
         keys: &[String],
-        window: &Window,
+        window: &EventWindow,
         count: u64,
         first: &[Cmd],
     ) -> StoreResult<Option<(Told, Vec<Value>)>> {
-        let run = if window.refresh.is_some() { Run::Write(&LOAD) } else { Run::Read(&LOAD) };
+        let run = if window.refresh.is_some() { Runnable::Write(&LOAD) } else { Runnable::Read(&LOAD) };
         let fill = |arguments: &mut Arguments<'_>| {
             arguments.number(window.after).number(count).number_or_nothing(window.refresh.map(|ttl| ttl.0));
         };
-        let (became, mut reply, early) = self.told(&Request { run, keys, fill: &fill, first })?;
+        let (became, mut reply, early) = self.told(&Exchange { run, keys, fill: &fill, first })?;
         match became.as_str() {
             "ok" => {}
             "torn" => return Err(self.torn(key)),
@@ -144,7 +144,7 @@ impl Redis {
         while first > 1 {
             let page = self.page(key, 1, first - 1, count)?;
             let Some(lowest) = page.last().map(|event| event.seq) else { break };
-            let found = page.into_iter().find(|event| event.kind == Kind::User);
+            let found = page.into_iter().find(|event| event.kind == EventKind::User);
             if found.is_some() {
                 return Ok(found);
             }

@@ -11,12 +11,12 @@ use super::packed;
 pub const MOST: u64 = 1 << 52;
 
 /// A script that a server knows by its hash once it has seen it.
-pub struct Script {
+pub struct LuaScript {
     code: String,
     hash: String,
 }
 
-impl Script {
+impl LuaScript {
     fn new(code: &'static str) -> Self {
         let code = format!("local KEPT_IDS = {KEPT_IDS}\n{code}");
         let hash = redis::Script::new(&code).get_hash().to_owned();
@@ -32,8 +32,8 @@ impl Script {
 macro_rules! script {
     ($($name:ident = $($file:literal),+;)+) => {$(
         #[doc = concat!("See `scripts/", stringify!($name), ".lua`, in lower case.")]
-        pub static $name: LazyLock<Script> =
-            LazyLock::new(|| Script::new(concat!(include_str!("scripts/common.lua"), $(include_str!($file)),+)));
+        pub static $name: LazyLock<LuaScript> =
+            LazyLock::new(|| LuaScript::new(concat!(include_str!("scripts/common.lua"), $(include_str!($file)),+)));
     )+};
 }
 

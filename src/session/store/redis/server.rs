@@ -9,10 +9,10 @@ use redis::{Client, Cmd, Connection, ConnectionLike, ErrorKind, RedisError, Redi
 
 use super::super::{StoreError, StoreResult};
 use super::errors;
-use super::options::Options;
+use super::options::RedisOptions;
 use super::reply::Odd;
-use super::scripts::{Arguments, Script};
-use super::slots::{Node, Slots, redirected, slot};
+use super::scripts::{Arguments, LuaScript};
+use super::slots::{ClusterNode, Slots, redirected, slot};
 
 /// Connections that are kept for each node.
 const KEPT: usize = 8;
@@ -20,19 +20,19 @@ const KEPT: usize = 8;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is run: a script, which is told whether it was sent before, or a command.
-pub enum Run<'a> {
+pub enum Runnable<'a> {
     /// A script that changes something.
-    Write(&'a Script),
+    Write(&'a LuaScript),
     /// A script that changes nothing that a caller was promised.
-    Read(&'a Script),
+    Read(&'a LuaScript),
     /// A command; it changes nothing.
     Command(&'static str),
 }
 
 /// One exchange with the server. All keys are on one slot.
-pub struct Request<'a> {
+pub struct Exchange<'a> {
     /// What is run.
-    pub run: Run<'a>,
+    pub run: Runnable<'a>,
     /// The keys, by the first of which the node is found.
     pub keys: &'a [String],
     /// Adds the arguments.
@@ -41,15 +41,15 @@ pub struct Request<'a> {
     pub first: &'a [Cmd],
 }
 
-impl Request<'_> {
+impl Exchange<'_> {
     fn command(&self, is_again: bool, with_code: bool) -> Cmd {
         let mut command = match self.run {
-            Run::Write(script) | Run::Read(script) => script.command(with_code).arg(self.keys.len()).take(),
-            Run::Command(name) => cmd(name),
+            Runnable::Write(script) | Runnable::Read(script) => script.command(with_code).arg(self.keys.len()).take(),
+            Runnable::Command(name) => cmd(name),
         };
         command.arg(self.keys);
         let mut arguments = Arguments(&mut command);
-        if !matches!(self.run, Run::Command(_)) {
+        if !matches!(self.run, Runnable::Command(_)) {
             arguments.flag(is_again);
         }
         (self.fill)(&mut arguments);
@@ -73,26 +73,26 @@ impl From<RedisError> for Trouble {
 #[derive(Default)]
 struct Idle {
     process: u32,
-    connections: HashMap<Node, Vec<Connection>>,
+    connections: HashMap<ClusterNode, Vec<Connection>>,
 }
 
 /// A server, or the nodes of a cluster.
 pub struct Server {
-    pub options: Options,
-    seed: Node,
+    pub options: RedisOptions,
+    seed: ClusterNode,
     slots: RwLock<Slots>,
     idle: Mutex<Idle>,
 }
 
 impl Server {
     /// Returns a server that was not asked anything yet.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: RedisOptions) -> Self {
         let seed = options.seed();
         Self { options, seed, slots: RwLock::default(), idle: Mutex::default() }
     }
 
     /// Returns the nodes that hold keys.
-    pub fn masters(&self) -> Vec<Node> {
+    pub fn masters(&self) -> Vec<ClusterNode> {
         let masters = self.slots.read().unwrap_or_else(PoisonError::into_inner).masters();
         if masters.is_empty() { vec![self.seed.clone()] } else { masters }
     }
@@ -101,13 +101,13 @@ impl Server {
         !self.slots.read().unwrap_or_else(PoisonError::into_inner).nodes.is_empty()
     }
 
-    fn master(&self, slot: u16) -> Node {
+    fn master(&self, slot: u16) -> ClusterNode {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.master(slot).unwrap_or(&self.seed).clone()
     }
 
     /// Asks which node of the cluster has which slots, the `doubtful` one last; keeps what is known where none of them tells.
-    pub fn learn(&self, doubtful: Option<&Node>) {
+    pub fn learn(&self, doubtful: Option<&ClusterNode>) {
         let mut nodes = self.slots.read().unwrap_or_else(PoisonError::into_inner).nodes.clone();
         nodes.push(self.seed.clone());
         nodes.sort_by_key(|node| doubtful == Some(node));
@@ -129,7 +129,7 @@ impl Server {
     /// A connection that broke is replaced and the request sent once more, in a cluster until its time is up; scripts that
     /// write know then what they did before. Redirections are followed, and a server that is not ready is waited for,
     /// within the same time.
-    pub fn run(&self, request: &Request<'_>) -> StoreResult<Vec<Value>> {
+    pub fn run(&self, request: &Exchange<'_>) -> StoreResult<Vec<Value>> {
         let slot = request.keys.first().map_or(0, |key| slot(key));
         let mut node = self.master(slot);
         let (begun, mut is_again, mut is_asking, mut tries) = (Instant::now(), false, false, 0);
@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// Sends a command without keys to a node.
-    pub fn tell(&self, node: &Node, command: &Cmd) -> StoreResult<Value> {
+    pub fn tell(&self, node: &ClusterNode, command: &Cmd) -> StoreResult<Value> {
         let told = |trouble| match trouble {
             Trouble::Redis(error) => errors::told(&error, &self.options),
             Trouble::NotSafe(problem) => StoreError::Unavailable { store: self.options.describe(), problem },
@@ -184,8 +184,8 @@ impl Server {
 
     fn request(
         &self,
-        node: &Node,
-        request: &Request<'_>,
+        node: &ClusterNode,
+        request: &Exchange<'_>,
         is_again: bool,
         is_asking: bool,
     ) -> Result<Vec<Value>, Trouble> {
@@ -206,7 +206,7 @@ impl Server {
                 Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => send(true)?,
                 answers => answers?,
             };
-            if matches!(request.run, Run::Write(_)) {
+            if matches!(request.run, Runnable::Write(_)) {
                 self.make_safe(connection)?;
             }
             Ok(values)
@@ -215,7 +215,7 @@ impl Server {
 
     /// Waits until the disk and the replicas have what this connection wrote, where that was asked for.
     fn make_safe(&self, connection: &mut Connection) -> Result<(), Trouble> {
-        let Options { is_on_disk, replicas, timeout, .. } = self.options;
+        let RedisOptions { is_on_disk, replicas, timeout, .. } = self.options;
         // Less than the connection waits for an answer.
         let millis = u64::try_from(timeout.as_millis() * 4 / 5).unwrap_or(u64::MAX).max(1);
         let (disks, copies): (u64, u64) = if is_on_disk {
@@ -236,7 +236,7 @@ impl Server {
 
     fn exchange<T>(
         &self,
-        node: &Node,
+        node: &ClusterNode,
         is_asking: bool,
         work: impl FnOnce(&mut Connection) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
@@ -252,7 +252,7 @@ impl Server {
         done
     }
 
-    fn connect(&self, node: &Node) -> RedisResult<Connection> {
+    fn connect(&self, node: &ClusterNode) -> RedisResult<Connection> {
         let timeout = self.options.timeout;
         let connection = Client::open(self.options.connection_to(node))?.get_connection_with_timeout(timeout)?;
         connection.set_read_timeout(Some(timeout))?;
@@ -261,7 +261,7 @@ impl Server {
     }
 
     /// Returns a connection that nobody uses. Those that a process inherited by `fork` are its parent's, and closed.
-    fn take(&self, node: &Node) -> Option<Connection> {
+    fn take(&self, node: &ClusterNode) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
         if idle.process != process {
@@ -270,7 +270,7 @@ impl Server {
         idle.connections.get_mut(node)?.pop()
     }
 
-    fn give_back(&self, node: &Node, connection: Connection) {
+    fn give_back(&self, node: &ClusterNode, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.connections.entry(node.clone()).or_default();
         if kept.len() < KEPT {
@@ -279,7 +279,7 @@ impl Server {
     }
 
     /// Closes what is idle: where one connection broke, the others did too.
-    fn forget(&self, node: &Node) {
+    fn forget(&self, node: &ClusterNode) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).connections.remove(node);
     }
 }

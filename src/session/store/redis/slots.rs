@@ -5,7 +5,7 @@ use redis::Value;
 use super::reply::{Odd, Reply};
 
 /// A node's host and port.
-pub type Node = (String, u16);
+pub type ClusterNode = (String, u16);
 
 /// Slots of a cluster. Source: Redis Cluster specification, "Key distribution model".
 const SLOTS: u16 = 16_384;
@@ -13,14 +13,14 @@ const SLOTS: u16 = 16_384;
 /// The masters of ranges of slots; none where the server is no cluster.
 #[derive(Debug, Default)]
 pub struct Slots {
-    ranges: Vec<(u16, u16, Node)>,
+    ranges: Vec<(u16, u16, ClusterNode)>,
     /// Every node that was told of, replicas too: one of them will know who took over.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ClusterNode>,
 }
 
 impl Slots {
     /// Reads the answer of `CLUSTER SLOTS` that `teller` gave; a node that is named without host is on the teller's.
-    pub fn read(answer: Value, teller: &Node) -> Result<Self, Odd> {
+    pub fn read(answer: Value, teller: &ClusterNode) -> Result<Self, Odd> {
         let mut slots = Self::default();
         for range in Reply::of(answer)? {
             let mut range = Reply::of(range)?;
@@ -42,13 +42,13 @@ impl Slots {
     }
 
     /// Returns the node that has a slot.
-    pub fn master(&self, slot: u16) -> Option<&Node> {
+    pub fn master(&self, slot: u16) -> Option<&ClusterNode> {
         self.ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&slot)).map(|(_, _, node)| node)
     }
 
     /// Returns every node that has slots.
-    pub fn masters(&self) -> Vec<Node> {
-        let mut masters: Vec<Node> = self.ranges.iter().map(|(_, _, node)| node.clone()).collect();
+    pub fn masters(&self) -> Vec<ClusterNode> {
+        let mut masters: Vec<ClusterNode> = self.ranges.iter().map(|(_, _, node)| node.clone()).collect();
         masters.sort();
         masters.dedup();
         masters
@@ -72,7 +72,7 @@ fn crc16(bytes: &[u8]) -> u16 {
 }
 
 /// Reads the node that a redirection names, as seen from `teller`.
-pub fn redirected(address: &str, teller: &Node) -> Option<Node> {
+pub fn redirected(address: &str, teller: &ClusterNode) -> Option<ClusterNode> {
     let (host, port) = address.rsplit_once(':')?;
     let host = if host.is_empty() { teller.0.clone() } else { host.to_owned() };
     Some((host, port.parse().ok()?))

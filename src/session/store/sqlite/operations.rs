@@ -5,13 +5,13 @@ use rusqlite::{OptionalExtension, Transaction, named_params, params};
 use super::Sqlite;
 use super::open::{free_reserve, reserve};
 use super::rows::{
-    APP, Clock, Expired, Found, SESSION, USER, append, change, change_owner, delete, event, expired_sessions, find,
-    found, head, owner_of_user, read_state, run, summary, take, taken,
+    APP, Clock, Expired, SESSION, SessionRow, USER, append, change, change_owner, delete, event, expired_sessions,
+    find, found, head, owner_of_user, read_state, run, summary, take, taken,
 };
 use crate::session::store::rules::expires_ms;
 use crate::session::store::{
-    Append, Appended, Create, Delta, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionEvent, SessionKey,
-    SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, EventWindow, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionEvent,
+    SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey,
 };
 
 impl SessionStore for Sqlite {
@@ -58,7 +58,7 @@ impl SessionStore for Sqlite {
         })
     }
 
-    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
+    fn load(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>> {
         let load = |transaction: &Transaction<'_>, clock: &Clock| {
             let now = clock.now;
             let Some(found) = find(transaction, key, clock)? else { return Ok(None) };
@@ -126,7 +126,7 @@ impl SessionStore for Sqlite {
     fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
         let deleted = self.write(|transaction, clock| {
             let found = find(transaction, key, clock)?;
-            if let Some(Found { sid, .. }) = &found {
+            if let Some(SessionRow { sid, .. }) = &found {
                 delete(transaction, *sid)?;
             }
             Ok(found.is_some())
@@ -170,7 +170,7 @@ impl SessionStore for Sqlite {
                 Scope::App(app) => read_state(transaction, APP, app, clock)?,
                 Scope::User(user) => read_state(transaction, USER, &owner_of_user(user), clock)?,
                 Scope::Session(key) => match find(transaction, key, clock)? {
-                    Some(Found { sid, .. }) => read_state(transaction, SESSION, &sid.to_string(), clock)?,
+                    Some(SessionRow { sid, .. }) => read_state(transaction, SESSION, &sid.to_string(), clock)?,
                     None => State::new(),
                 },
             })
@@ -184,7 +184,7 @@ impl SessionStore for Sqlite {
                 Scope::App(app) => change_owner(transaction, APP, app, delta, ttl, now)?,
                 Scope::User(user) => change_owner(transaction, USER, &owner_of_user(user), delta, ttl, now)?,
                 Scope::Session(key) => {
-                    let Found { sid, .. } = found(transaction, key, clock)?;
+                    let SessionRow { sid, .. } = found(transaction, key, clock)?;
                     change(transaction, SESSION, &sid.to_string(), delta)?;
                     run(
                         transaction,
@@ -199,7 +199,7 @@ impl SessionStore for Sqlite {
 
     fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()> {
         self.write(|transaction, clock| {
-            let Found { sid, head, .. } = found(transaction, key, clock)?;
+            let SessionRow { sid, head, .. } = found(transaction, key, clock)?;
             if let Some(expected) = expected.filter(|expected| *expected != head.meta) {
                 let expected = expected.to_owned();
                 return Err(StoreError::Conflict { key: key.clone(), expected, actual: head.meta }.into());
@@ -258,7 +258,7 @@ impl SessionStore for Sqlite {
 
     fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
         self.read(|transaction, clock| {
-            let Some(Found { sid, .. }) = find(transaction, key, clock)? else { return Ok(Vec::new()) };
+            let Some(SessionRow { sid, .. }) = find(transaction, key, clock)? else { return Ok(Vec::new()) };
             let sql = "SELECT * FROM summary WHERE sid = ?1 AND (version = 0) = ?2 AND (?3 IS NULL OR filter_key = ?3)
                 ORDER BY rowid DESC LIMIT ?4";
             let limit = query.last.map_or(-1, |last| i64::try_from(last).unwrap_or(-1));

@@ -6,8 +6,8 @@ use rusqlite::{OptionalExtension, Params, Row, Transaction, params};
 
 use super::super::rules::{Leaving, expires_ms, now_ms};
 use super::super::{
-    Append, Appended, Delta, Eviction, Head, KEPT_IDS, Kind, NewEvent, SessionEvent, SessionKey, State, StoreError,
-    StoredSummary, Ttl, UserKey,
+    Append, Appended, Delta, EventKind, Eviction, Head, KEPT_IDS, NewEvent, SessionEvent, SessionKey, State,
+    StoreError, StoredSummary, Ttl, UserKey,
 };
 use super::problem::Problem;
 
@@ -47,7 +47,7 @@ impl Clock {
 }
 
 /// A session's row.
-pub struct Found {
+pub struct SessionRow {
     pub sid: i64,
     pub head: Head,
     /// How many events it has.
@@ -57,7 +57,7 @@ pub struct Found {
 /// Positions of a session. Source: `event.place` in `schema.rs`.
 pub const PLACES: u64 = 1 << 32;
 
-impl Found {
+impl SessionRow {
     /// Returns where the event at `seq` is among those of all sessions, or would be.
     pub fn place(&self, seq: u64) -> i64 {
         (self.sid << 32) + i64::try_from(seq.min(PLACES - 1)).unwrap_or_default()
@@ -81,12 +81,12 @@ pub fn event(row: &Row<'_>) -> rusqlite::Result<SessionEvent> {
         time_ms: row.get(2)?,
         author: row.get(3)?,
         filter_key: row.get(4)?,
-        kind: Kind::of(row.get(5)?),
+        kind: EventKind::of(row.get(5)?),
         payload: row.get(6)?,
     })
 }
 
-pub fn find(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> rusqlite::Result<Option<Found>> {
+pub fn find(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> rusqlite::Result<Option<SessionRow>> {
     let sql = "SELECT sid, held, gen, seq, first_seq, created_ms, updated_ms, meta, expires_ms FROM session
         WHERE app = ?1 AND user = ?2 AND id = ?3";
     let mut statement = transaction.prepare_cached(sql)?;
@@ -95,12 +95,12 @@ pub fn find(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> r
         if clock.has_passed(row.get(8)?, || Expired::Session(sid)) {
             return Ok(None);
         }
-        Ok(Some(Found { sid, held: row.get(1)?, head: head(row, key.clone(), 2)? }))
+        Ok(Some(SessionRow { sid, held: row.get(1)?, head: head(row, key.clone(), 2)? }))
     };
     Ok(statement.query_row(params![key.owner.app, key.owner.user, key.id], found).optional()?.flatten())
 }
 
-pub fn found(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> Result<Found, Problem> {
+pub fn found(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> Result<SessionRow, Problem> {
     find(transaction, key, clock)?.ok_or_else(|| StoreError::NotFound(key.clone()).into())
 }
 
@@ -223,7 +223,7 @@ pub fn taken(transaction: &Transaction<'_>, sid: i64, id: &str) -> rusqlite::Res
 }
 
 /// Takes an event and returns its position; 0 for one that only changes state.
-pub fn take(transaction: &Transaction<'_>, found: &mut Found, event: &NewEvent) -> rusqlite::Result<u64> {
+pub fn take(transaction: &Transaction<'_>, found: &mut SessionRow, event: &NewEvent) -> rusqlite::Result<u64> {
     change(transaction, SESSION, &found.sid.to_string(), &event.session)?;
     let mut seq = 0;
     if let Some(payload) = &event.payload {
@@ -255,7 +255,7 @@ pub fn take(transaction: &Transaction<'_>, found: &mut Found, event: &NewEvent) 
 }
 
 /// Lets the oldest events go where there are too many. Only those are read, and one more.
-pub fn evict(transaction: &Transaction<'_>, found: &mut Found, eviction: Eviction) -> rusqlite::Result<()> {
+pub fn evict(transaction: &Transaction<'_>, found: &mut SessionRow, eviction: Eviction) -> rusqlite::Result<()> {
     if eviction.max_events == 0 || found.held <= eviction.max_events {
         return Ok(());
     }
@@ -273,7 +273,7 @@ pub fn evict(transaction: &Transaction<'_>, found: &mut Found, eviction: Evictio
         loop {
             let Some(row) = rows.next()? else { break found.head.seq + 1 };
             let seq = seq_of(row.get(0)?);
-            if !leaving.takes(gone, seq, Kind::of(row.get(1)?)) {
+            if !leaving.takes(gone, seq, EventKind::of(row.get(1)?)) {
                 break seq;
             }
             gone += 1;
@@ -297,7 +297,7 @@ pub fn evict(transaction: &Transaction<'_>, found: &mut Found, eviction: Evictio
 
 pub fn append(
     transaction: &Transaction<'_>,
-    mut found: Found,
+    mut found: SessionRow,
     batch: &Append,
     is_replacing: bool,
     now: i64,
@@ -325,7 +325,7 @@ pub fn append(
     }
     found.head.updated_ms = now;
     let sql = "UPDATE session SET seq = ?2, first_seq = ?3, held = ?4, updated_ms = ?5, expires_ms = ?6 WHERE sid = ?1";
-    let (Found { sid, held, .. }, Head { seq, first_seq, .. }) = (&found, &found.head);
+    let (SessionRow { sid, held, .. }, Head { seq, first_seq, .. }) = (&found, &found.head);
     run(transaction, sql, params![sid, seq, first_seq, held, now, expires_ms(now, batch.ttls[0])])?;
     Ok(Appended { seqs, repeated, head: found.head })
 }

@@ -6,7 +6,7 @@ use crate::text::json_string::escape_end;
 use crate::text::segments::log::{self, Rules};
 use crate::text::segments::severity::{Level, Scan, scan};
 use crate::text::segments::units::{self, Style, Unit};
-use crate::text::segments::{Class, Piece, at};
+use crate::text::segments::{Class, Span, at};
 
 use super::parse::{parse, value_start};
 use super::rows::{Rows, class_of};
@@ -25,7 +25,7 @@ const MAX_LINES_BEFORE: usize = 12;
 const MAX_BYTES_BEFORE: usize = 1000;
 
 /// Takes a JSON text apart, or one with a few words or lines before the JSON; `None` when it is none.
-pub fn tree(text: &str) -> Option<(Tree, Vec<Piece>)> {
+pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
         None => after_words(text).or_else(|| after_lines(text))?,
@@ -61,7 +61,7 @@ fn after_lines(text: &str) -> Option<(usize, (Vec<Node>, usize))> {
 }
 
 /// Makes pieces of the lines of `text[from..]`, which stand around JSON.
-fn lines_around(text: &str, from: usize) -> Vec<Piece> {
+fn lines_around(text: &str, from: usize) -> Vec<Span> {
     let mut units = units::units(&text[from..], false, |_| 0);
     for unit in &mut units {
         unit.start += at(from);
@@ -100,7 +100,7 @@ struct Build<'t> {
     /// What the parser found.
     found: &'t [Node],
     nodes: Vec<Node>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Span>,
 }
 
 impl Build<'_> {
@@ -179,7 +179,7 @@ impl Build<'_> {
 
     fn piece(&mut self, end: u32, class: Class) {
         let start = self.pieces.last().map_or(0, |last| last.end);
-        self.pieces.push(Piece { start, end, class });
+        self.pieces.push(Span { start, end, class });
     }
 
     /// Returns whether the elements of an array are rows: two containers or more, and nothing else but marks.

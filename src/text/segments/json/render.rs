@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use crate::text::elision::{self, Elements, Marks};
-use crate::text::segments::Piece;
-use crate::text::segments::render::{LineEnd, Run, absorb_marks};
+use crate::text::segments::Span;
+use crate::text::segments::render::{LineEnd, Rendering, absorb_marks};
 
 use super::build::body;
 use super::parse::value_start;
@@ -17,7 +17,7 @@ const MAX_SPACES: usize = 80;
 const SHOWN_GAP_BYTES: usize = 24;
 
 /// Puts the kept pieces together with what JSON needs around them: brackets, keys, commas.
-pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
+pub fn render(tree: &Tree, pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
     if kept.iter().all(|kept| *kept) {
         return text.to_owned();
@@ -30,13 +30,13 @@ pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) ->
         out.push('\n');
     }
     absorb_marks(behind, text, &(end..text.len()), &mut kept_behind);
-    let mut run = Run::new(text, LineEnd::Feed, marks).after(out, is_explained);
+    let mut run = Rendering::new(text, LineEnd::Feed, marks).after(out, is_explained);
     run.push(behind, &kept_behind, end..text.len());
     run.out
 }
 
 /// Renders the JSON and the lines before it; also returns whether a mark was given.
-fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, marks: Marks<'_>) -> (String, bool) {
+fn render_json(tree: &Tree, pieces: &[Span], text: &str, mut kept: Vec<bool>, marks: Marks<'_>) -> (String, bool) {
     let Some(&root) = tree.nodes.first() else { return (text.to_owned(), false) };
     // Before marks are absorbed: a string of which nothing but a mark stays is a mark, and no member less.
     let mut until = Vec::with_capacity(kept.len() + 1);
@@ -53,13 +53,13 @@ fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, m
             absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
         }
     }
-    let escaped = marks.origin.map(elision::escaped);
+    let escaped = marks.archive_path.map(elision::escaped);
     let mut writer = Writer { tree, pieces, text, kept, until, marks, is_explained: false, out: String::new() };
     let ends = |at: usize| writer.until.get(at).copied().unwrap_or(0);
     let is_first = ends(tree.before + 1) > ends(tree.before);
     let is_last = ends(pieces.len()) > ends(pieces.len().saturating_sub(1));
     let lines = writer.before();
-    writer.marks.origin = escaped.as_deref();
+    writer.marks.archive_path = escaped.as_deref();
     writer.spaces(lines, root.start as usize, is_first);
     if root.shape == Shape::Leaf && !is_first {
         // An empty container, maybe with much space in it.
@@ -80,7 +80,7 @@ impl Tree {
 
 struct Writer<'t> {
     tree: &'t Tree,
-    pieces: &'t [Piece],
+    pieces: &'t [Span],
     text: &'t str,
     kept: Vec<bool>,
     /// By piece: how many before it are kept.
@@ -97,7 +97,7 @@ impl<'t> Writer<'t> {
         let Some(last) = pieces.last() else { return 0 };
         let end = last.end as usize;
         absorb_marks(pieces, self.text, &(0..end), &mut self.kept[..pieces.len()]);
-        let mut run = Run::new(self.text, LineEnd::Feed, self.marks);
+        let mut run = Rendering::new(self.text, LineEnd::Feed, self.marks);
         run.push(pieces, &self.kept[..pieces.len()], 0..end);
         self.is_explained = run.is_explained();
         self.out = run.out;
@@ -150,8 +150,8 @@ impl<'t> Writer<'t> {
         let body = body(self.text, node);
         let range = node.piece as usize..self.tree.pieces_end(index, self.pieces.len());
         self.out.push_str(self.source(node.start as usize, body.start));
-        let mut run =
-            Run::new(self.text, LineEnd::Escape, self.marks).after(std::mem::take(&mut self.out), self.is_explained);
+        let mut run = Rendering::new(self.text, LineEnd::Escape, self.marks)
+            .after(std::mem::take(&mut self.out), self.is_explained);
         run.push(&self.pieces[range.clone()], &self.kept[range], body);
         self.is_explained = run.is_explained();
         self.out = run.out;
@@ -244,9 +244,9 @@ impl<'t> Writer<'t> {
 
     /// Adds the mark for `gone` of `total` elements.
     fn gap(&mut self, children: &[Child], what: Elements, gone: u64, total: u64) {
-        let origin = self.marks.origin.filter(|_| !self.is_explained);
+        let archive_path = self.marks.archive_path.filter(|_| !self.is_explained);
         self.is_explained = true;
-        let mark = elision::json_gap(gone, total, what, Marks { origin, ..self.marks });
+        let mark = elision::json_gap(gone, total, what, Marks { archive_path, ..self.marks });
         let ellipsis = elision::GAP_KEY;
         let literal = match what {
             Elements::Keys => format!("\"{}\": \"{mark}\"", self.free_key(children)),

@@ -3,7 +3,7 @@
 use crate::text::estimate::count;
 
 use super::super::columns::least;
-use super::fields::{Value, measured, runs};
+use super::fields::{FieldValue, measured, runs};
 
 /// Different values of a field with a few values.
 pub(super) const MAX_VALUES: usize = 16;
@@ -29,11 +29,11 @@ pub(super) fn strange(count: usize) -> usize {
 }
 
 /// What a field holds in the lines of one shape.
-pub(super) enum Column {
+pub(super) enum FieldColumn {
     /// Text with this start, one of a few values where any are given, and the numbers within, if each has as many.
-    Text(String, Option<Vec<Value>>, Vec<Numbers>),
+    Text(String, Option<Vec<FieldValue>>, Vec<Numbers>),
     /// Numbers, one of a few where any are given, with one of a few units likewise.
-    Numbers(Numbers, Option<Vec<Value>>, Option<Vec<u32>>),
+    Numbers(Numbers, Option<Vec<FieldValue>>, Option<Vec<u32>>),
 }
 
 /// The sampled lines of a column: how many, how many of them may be odd, and one in how many lines of the text each is.
@@ -44,12 +44,12 @@ pub(super) struct Sampled {
     pub step: usize,
 }
 
-impl Column {
+impl FieldColumn {
     /// Reads no more of the fields than it takes to know that they hold anything.
     pub(super) fn of<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
         let Sampled { count, strange, .. } = sampled;
         let max_values = MAX_VALUES.min(count / 4);
-        let mut values: Vec<(Value, usize)> = Vec::new();
+        let mut values: Vec<(FieldValue, usize)> = Vec::new();
         let mut units: Vec<(u32, usize)> = Vec::new();
         let mut numbers = Vec::with_capacity(count);
         let text = |values| Self::Text(common_start(fields.clone(), strange), values, numbers_within(sampled, fields));
@@ -58,9 +58,9 @@ impl Column {
                 Some((number, unit)) => {
                     numbers.push(number);
                     add(&mut units, unit);
-                    Value::Number(number.to_bits())
+                    FieldValue::Number(number.to_bits())
                 }
-                None => Value::form(field),
+                None => FieldValue::form(field),
             };
             // One that is not among the few is strange.
             let may_be_few = values.len() <= max_values + strange;
@@ -97,7 +97,7 @@ impl Column {
         let (distance, counts) = match self {
             Self::Text(start, values, numbers) => {
                 let is_usual = field.starts_with(&**start)
-                    && values.as_ref().is_none_or(|values| values.contains(&Value::of(field)));
+                    && values.as_ref().is_none_or(|values| values.contains(&FieldValue::of(field)));
                 if is_usual {
                     let within = |distance: Option<f64>, (of, number): (&mut Numbers, f64)| {
                         distance.into_iter().chain(of.compare(number, line, odd)).reduce(f64::max)
@@ -113,7 +113,7 @@ impl Column {
                     (Some(f64::INFINITY), false)
                 }
                 Some((number, _)) => {
-                    let value = Value::Number(number.to_bits());
+                    let value = FieldValue::Number(number.to_bits());
                     let distance = match values {
                         Some(values) if values.contains(&value) => None,
                         // Near is less odd than far, where many are not of the few.

@@ -2,12 +2,12 @@
 
 /// What tells a field from the others of its column: the bits of a number, or a hash of the bytes, each run of digits as one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum FieldValue {
     Number(u64),
     Form(u64),
 }
 
-impl Value {
+impl FieldValue {
     pub(super) fn of(field: &str) -> Self {
         if let Some(number) = number(field) {
             return Self::Number(number.to_bits());
@@ -31,26 +31,26 @@ impl Value {
 
 /// Where a field is in its line.
 #[derive(Clone, Copy)]
-pub(super) struct Field {
+pub(super) struct FieldSpan {
     start: u16,
     end: u16,
 }
 
-impl Field {
+impl FieldSpan {
     pub(super) fn of(self, line: &str) -> &str {
         &line[usize::from(self.start)..usize::from(self.end)]
     }
 }
 
 /// Adds the fields of a line, runs of bytes between separators, and returns its shape: a hash of what separates them.
-pub(super) fn read(line: &str, fields: &mut Vec<Field>) -> u64 {
+pub(super) fn read(line: &str, fields: &mut Vec<FieldSpan>) -> u64 {
     let (bytes, is_ascii) = (line.as_bytes(), line.is_ascii());
     let (mut shape, mut at) = (0, 0);
     while at < bytes.len() {
         let start = at;
         at = if is_ascii { at + run(&bytes[at..], |class| class != 0) } else { field_end(bytes, at) };
         if at > start {
-            fields.push(Field { start: at16(start), end: at16(at) });
+            fields.push(FieldSpan { start: at16(start), end: at16(at) });
             shape = spread(shape ^ 1);
         }
         let mut before = 0;

@@ -1,4 +1,4 @@
-//! Which path a mark is to name: where the original of a shortened result can be read.
+//! Chooses the archive path that a mark names: the file that has the original of a shortened result.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use super::draft::{Draft, Origin, Slot};
 const MIN_TOKENS: Tokens = Tokens(512);
 
 /// Where the texts of a draft are kept, as far as it was asked: that reads the text, and is asked more than once.
-pub struct Origins<'r> {
+pub struct ArchivePaths<'r> {
     archive: Option<&'r Archive>,
     /// By (entry, piece).
     known: RefCell<BTreeMap<(usize, usize), Option<Archived>>>,
 }
 
-impl<'r> Origins<'r> {
-    /// Returns the origins for an archive, of which there need be none.
+impl<'r> ArchivePaths<'r> {
+    /// Returns the paths of an archive; none where there is no archive.
     pub fn of(archive: Option<&'r Archive>) -> Self {
         Self { archive, known: RefCell::default() }
     }
@@ -56,7 +56,7 @@ impl<'r> Origins<'r> {
         found
     }
 
-    /// Cuts a text to at most `max_tokens` as [`within`] does, with its origin in the first mark where it has one.
+    /// Cuts a text to at most `max_tokens` as [`within`] does, with its path in the first mark where it has one.
     pub fn within(
         &self,
         draft: &Draft<'_, '_>,
@@ -65,8 +65,8 @@ impl<'r> Origins<'r> {
         max_tokens: Tokens,
     ) -> Option<(String, Tokens)> {
         let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
-        let origin = self.path(draft, entry, piece);
-        within(source, max_tokens, draft.counter, draft.marks(origin.as_deref()))
+        let archive_path = self.path(draft, entry, piece);
+        within(source, max_tokens, draft.counter, draft.marks(archive_path.as_deref()))
     }
 
     fn archived_text(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {

@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m training.salience", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m training.usage", description=__doc__)
     parser.add_argument("data", type=Path, help="folder of recordings, `*.jsonl.gz`")
     parser.add_argument("--date", default=DATE, help="day of the recordings (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=TREES, help="file of the trees")
@@ -145,7 +145,7 @@ def steps_of(file: Path) -> list[Step]:
 
 def _examples(messages: list[dict[str, Any]], used: list[str]) -> bytes:
     """Ask the core, which knows this in builds with the feature `evaluation`: `make build`."""
-    examples: bytes = vars(_core)["_salience_examples"](messages, used)
+    examples: bytes = vars(_core)["_usage_examples"](messages, used)
     return examples
 
 
