@@ -10,10 +10,10 @@ use crate::tokens::Tokens;
 
 use super::draft::{Draft, Origin, Slot};
 
-/// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
+/// Smaller results are not archived: the path costs 19 to 39 tokens in the mark, and the tool is soon called again.
 const MIN_TOKENS: Tokens = Tokens(512);
 
-/// Where the texts of a draft are kept, as far as it was asked: that reads the text, and is asked more than once.
+/// The archive files of a draft's texts. Each text is looked up once: that reads all of it.
 pub struct ArchivePaths<'r> {
     archive: Option<&'r Archive>,
     /// By (entry, piece).
@@ -26,17 +26,17 @@ impl<'r> ArchivePaths<'r> {
         Self { archive, known: RefCell::default() }
     }
 
-    /// Returns the path that a mark in the place of a text is to name: where all of it can be read.
+    /// Returns the path that a mark names in place of a text: the file with all of it.
     ///
-    /// `None` where nothing is kept: there is no archive, the piece is no text of a tool's result, or it is shorter than
-    /// [`MIN_TOKENS`]. A result that was read from the archive has that very path, and a text that an earlier call shortened
-    /// keeps the one in its mark. O(n) in the text, once for each draft.
+    /// `None` without an archive, for what is no text of a tool result, and below [`MIN_TOKENS`]. A result that was read
+    /// from the archive has the path it was read from, and a text that an earlier call shortened the one in its mark. O(n)
+    /// in the text, once for each draft.
     pub fn path(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
         let archived = self.archived_text(draft, entry, piece)?;
         Some(self.archive?.path(&archived.name))
     }
 
-    /// Returns which texts of a draft have their file named in what is to be sent.
+    /// Returns the texts of a draft whose file is named in the request.
     pub fn archived(&self, draft: &Draft<'_, '_>) -> Vec<Archived> {
         if self.archive.is_none() {
             return Vec::new();
@@ -56,7 +56,7 @@ impl<'r> ArchivePaths<'r> {
         found
     }
 
-    /// Cuts a text to at most `max_tokens` as [`within`] does, with its path in the first mark where it has one.
+    /// Cuts a text to at most `max_tokens` as [`within`] does; the first mark names its path, if it has one.
     pub fn within(
         &self,
         draft: &Draft<'_, '_>,
@@ -97,9 +97,9 @@ fn find(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usize) ->
     Some(Archived { index, part, name, is_earlier })
 }
 
-/// Returns the name of the archive's file that a result was read from.
+/// Returns the name of the archive file that a result was read from.
 fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
-    // Most calls are told by that, without being parsed.
+    // Rules out most calls without parsing their arguments.
     draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
     archive.name_in(draft.path(entry)?).map(str::to_owned)
 }

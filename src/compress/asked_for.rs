@@ -1,4 +1,4 @@
-//! What the last message of the user asks for by name, and where that is said.
+//! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,21 +14,21 @@ use crate::text::terms::{ShortTerm, scan};
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, cuts};
 use super::draft::Draft;
 
-/// A term that no more messages have, the question among them, asks for what is said of it.
+/// Most messages with a term for it to be asked for, the question among them.
 const RARELY: usize = 3;
 
-/// In a short conversation it must be one of so many at most.
+/// In a short conversation, at most one of so many messages.
 const OF_MESSAGES: usize = 4;
 
-/// A request with more such terms is a task, and asks for none of them.
+/// A request with more such terms is a task, not a question.
 const MOST_TERMS: usize = 16;
 
-/// What more parts have is what the conversation is about.
+/// A term in more parts is the subject of the conversation.
 const MOST_PARTS: usize = 4;
 
 impl Documents {
-    /// Finds the parts of the conversation that have what the message `question` asks for by name. `cuts_of` says of each
-    /// document where it is cut already. O(terms), and O(bytes) of the texts that have such a name.
+    /// Finds the parts that have what the message `question` asks for by name. `cuts_of` has the cuts of each document.
+    /// O(terms), and O(bytes) of the texts with such a term.
     pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &[Vec<usize>]) {
         let rare = self.rare_terms(draft.entries.len(), question);
         if rare.is_empty() || rare.len() > MOST_TERMS {
@@ -42,7 +42,7 @@ impl Documents {
             let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
                 continue;
             };
-            // What a program printed is weighed by its lines.
+            // The output of a program is weighed by its lines.
             let may_answer = is_said || of.author == Author::Result && of.analysis.kind() == Some(Kind::Plain);
             if !may_answer || !of.analysis.terms.iter().any(|&term| asked.contains(term)) {
                 continue;
@@ -68,7 +68,7 @@ impl Documents {
         self.asked_for = found.into_iter().map(|(_, block, part)| (block, part)).collect();
     }
 
-    /// Returns the terms of the question that hardly any other message has.
+    /// Returns the terms of the question that are rare in the other messages.
     fn rare_terms(&self, all_messages: usize, question: usize) -> Vec<ShortTerm> {
         let of_question = self.documents.iter().filter(|document| document.message == question);
         let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
@@ -87,12 +87,11 @@ impl Documents {
     }
 }
 
-/// Returns a text taken apart at `known` places and around the sentences that have what is asked for; `None` where that is its
-/// subject.
+/// Returns a text cut at `known` places and around the sentences with what is asked for; `None` where that is its subject.
 fn cut_around(text: &str, asked: &Asked, known: &[usize]) -> Option<Arc<Analysis>> {
     let mut starts = Vec::new();
     scan(text, |term, start| starts.extend(asked.contains(term.short()).then_some(start)));
-    // Of an identifier its parts come behind it.
+    // The parts of an identifier come behind it.
     starts.sort_unstable();
     let has_one = |sentence: &Range<usize>| {
         let first = starts.partition_point(|&start| start < sentence.start);

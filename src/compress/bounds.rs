@@ -7,8 +7,7 @@ use super::{Request, repair};
 
 /// Upper bounds over messages: cached counts, and lengths of texts without one.
 ///
-/// The bounds of a conversation are those of its groups put together, so a caller that remembers them looks at new
-/// groups only.
+/// The bounds of groups add up, so a caller that keeps them looks at new groups only.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     tokens: Tokens,
@@ -23,7 +22,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Adds whole groups: no result stands before its call's message, none is missing behind the last.
+    /// Adds whole groups: every result stands behind its call, and none is missing behind the last.
     pub fn add(&mut self, messages: &[Message<'_>], counter: &TokenCounter) {
         self.is_sound &= repair::are_sound(messages);
         for message in messages {

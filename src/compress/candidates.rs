@@ -1,4 +1,4 @@
-//! What may be cut, what it weighs, and its shortest form.
+//! Finds the pieces that may be cut, their weight and their shortest form.
 
 use crate::conversation::is_notes;
 use crate::message::{Field, Role, Text};
@@ -15,14 +15,14 @@ use super::priority::{Priority, classify};
 use super::protection::{Protection, Tier};
 use super::superseded::Superseded;
 
-/// Arguments shorter than this are never cut: the marks would cost as much.
+/// Shorter arguments are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
 
-/// Characters that every string of cut arguments keeps at least.
+/// Characters that each string of cut arguments keeps.
 const ARGUMENT_CHARS: usize = 40;
 
-/// Returns everything that may be cut, in the order of the conversation; `superseded` says so of results by entry, where that
-/// was asked.
+/// Returns the pieces that may be cut, in the order of the conversation. `superseded` has the entries of superseded results;
+/// empty where they are not wanted.
 pub fn candidates(
     draft: &Draft<'_, '_>,
     archive_paths: &ArchivePaths<'_>,
@@ -50,7 +50,7 @@ pub fn candidates(
     candidates
 }
 
-/// Something that may be cut.
+/// A piece that may be cut.
 pub struct Candidate {
     pub entry: usize,
     pub piece: usize,
@@ -60,15 +60,15 @@ pub struct Candidate {
     pub full: Tokens,
     /// Tokens of its shortest form.
     pub floor: Tokens,
-    /// What its parts' worth is multiplied with.
+    /// Factor of its parts' worth.
     pub weight: f32,
-    /// Whether whole members of arguments may go: their strings are many and short.
+    /// Whether whole members of its arguments may go: their strings are many and short.
     pub by_members: bool,
-    /// Why it says nothing any more, where it is such a result.
+    /// Why it is superseded, if it is.
     pub superseded: Option<Superseded>,
 }
 
-/// What is known of a candidate's message.
+/// Facts about a candidate's message.
 #[derive(Clone, Copy)]
 struct Of {
     group: usize,
@@ -78,12 +78,12 @@ struct Of {
 }
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
-    // Rules and requests of the user are kept for themselves, so their words need not be searched.
+    // Rules and requests of the user are selected by themselves, so their words need no search.
     let message = draft.message(entry).filter(|message| message.role != Role::User);
     message.map_or(Priority::Normal, |message| classify(message, draft.entries[entry].effect))
 }
 
-/// Returns a piece as a candidate, or `None` where it is not to be cut.
+/// Returns the candidate of a piece, or `None` if it is not to be cut.
 fn candidate(
     draft: &Draft<'_, '_>,
     archive_paths: &ArchivePaths<'_>,
@@ -137,8 +137,8 @@ pub fn shortest(draft: &Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, candida
     }
 }
 
-/// Returns what stands for a field other than content, with its tokens: nothing, but a mark for thoughts in plain text that the
-/// provider may want back. It looks whether they are there, not what they say.
+/// Returns what replaces a field other than content, with its tokens: nothing, or a mark for plain-text reasoning, which
+/// some providers require to be there, whatever it says.
 pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, Tokens) {
     let Piece { slot, original_tokens, .. } = draft.entries[entry].pieces[piece];
     let is_reasoning = matches!(slot, Slot::Field(field) if field.is_reasoning());
@@ -150,12 +150,10 @@ pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, T
     (mark, tokens)
 }
 
-/// Arguments that have more tokens than this when their strings are short lose whole members, where there is little to
-/// their strings.
+/// Arguments above this with all strings shortened lose whole members, if their strings are not most of them.
 const MAX_SHORT_STRINGS: Tokens = Tokens(192);
 
-/// Arguments of fewer members and elements than this keep them all: by the loss of a number beside a long string nothing is
-/// gained.
+/// Arguments with fewer members and elements keep them all: dropping a number beside a long string gains nothing.
 const FEW_MEMBERS: usize = 8;
 
 /// Returns the tokens of the shortest form of arguments, and whether whole members go in it.
@@ -173,18 +171,18 @@ fn arguments_floor(text: &str, tokens: Tokens, counter: TokenCounter) -> (Tokens
     (Tokens(floor), by_members == 1)
 }
 
-/// Returns arguments all of whose strings are short.
+/// Returns arguments with all their strings shortened.
 fn short_strings(text: &str) -> String {
     excerpt::arguments(text, ARGUMENT_CHARS)
 }
 
-/// Returns arguments of which only the members stay that say what the call was about.
+/// Returns arguments reduced to the members that say what the call was about.
 fn shortest_members(text: &str) -> String {
     let analysis = Analysis::of(text, Form::Members);
     short_strings(&analysis.excerpt(text, &|part| analysis.parts[part].is_fixed, Marks::default()))
 }
 
-/// Returns what stands for a whole text, with its tokens.
+/// Returns the mark that replaces a whole text, with its tokens.
 pub fn placeholder(
     draft: &Draft<'_, '_>,
     archive_paths: &ArchivePaths<'_>,
@@ -214,19 +212,19 @@ pub fn placeholder(
         Some(why) if is_chinese => format!("{what}（{why}）"),
         Some(why) => format!("{what} ({why})"),
     };
-    // A result that was read from the archive names its file already.
+    // A result that was read from the archive already names its file.
     let archive_path = archive_paths.path(draft, entry, piece).filter(|archive_path| !what.contains(archive_path));
     let mark = elision::whole(&what, original_tokens, draft.marks(archive_path.as_deref()));
     let tokens = draft.counter.text(&mark);
     (mark, tokens)
 }
 
-/// Returns how a call ended that may have changed something, where its result says so in words that a mark can show.
+/// Returns how a call ended that may have changed something, where its result says so in words fit for a mark.
 fn outcome(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
     let is_changing = draft.entries[entry].effect.is_changing();
     let outcome = is_changing.then(|| ledger::outcome(draft.source(entry, &draft.entries[entry].pieces[piece])))??;
     elision::can_show(&outcome).then_some(outcome)
 }
 
-/// Longest path that a placeholder repeats; it stands in the call too.
+/// Longest path that a placeholder repeats; the call has it, too.
 const MAX_PATH_BYTES: usize = 200;

@@ -1,13 +1,12 @@
-//! When a conversation is cut: in rare large steps that its messages alone decide.
+//! Decides when a conversation is cut: in rare large steps that follow from its messages alone.
 //!
-//! A request is what the last *step* made of the messages before it, followed by the newer ones as they came. Each call
-//! walks the conversation from its start, over every request that must have been made on the way: one before each
-//! message of the assistant. Where a request is over the budget a step is made: everything so far is planned anew, to a
-//! target low enough that the next step is far. So the same messages give the same bytes in every call of every process,
-//! and the prefix that a provider has cached stays what it was until the next step.
+//! A request is the output of the last *step* followed by the newer messages unchanged. Each call walks the conversation
+//! from its start, over every request that must have been made: one before each message of the assistant. A request over the
+//! budget makes a step: everything before it is planned anew, to a target so low that the next step is far. So the same
+//! messages give the same bytes in every call of every process, and a provider's cached prefix lasts until the next step.
 //!
-//! The walk adds up tokens and plans nothing: a step counts as what it may leave at most, so that only the last one has
-//! to be made, and where steps fall does not hang on how well the fit fills its target.
+//! The walk adds up tokens and plans nothing: a step counts as the most it may leave. So only the last step is made, and how
+//! well a fit fills its target moves no step.
 
 use crate::budget::Request;
 use crate::conversation::{Group, groups, is_note};
@@ -23,51 +22,50 @@ use super::pins::Pins;
 use super::plan::{Output, Plan, Receipt};
 use super::{draft, fit, results};
 
-/// What a cached token costs beside another: OpenAI's, Anthropic's and DeepSeek's price lists, November 2026.
+/// The price of a cached token relative to another. Source: price lists of OpenAI, Anthropic and DeepSeek, November 2026.
 const CACHED: f32 = 0.1;
 
-/// What a step may cost, spread over the requests up to the next one, beside what these cost all the same.
+/// The cost of a step, spread over the requests until the next one, relative to their own.
 ///
-/// The higher, the more is kept, and the more often the prefix changes. On the ten longest of the recorded trajectories (a request
-/// for each step, window of half a trajectory) 0.15, 0.2 and 0.3 reuse 0.969, 0.967 and 0.962 of the prefix, at 0.57, 0.60 and 0.64
-/// of the cost of the whole prompts; of what the next step uses 0.907, 0.923 and 0.935 stays.
+/// Higher keeps more and changes the prefix more often. On the ten longest recorded trajectories (a request for each step,
+/// window of half a trajectory) 0.15, 0.2 and 0.3 reuse 0.969, 0.967 and 0.962 of the prefix, at 0.57, 0.60 and 0.64 of the
+/// cost of the whole prompts; 0.907, 0.923 and 0.935 of what the next step uses stays.
 const WORTH: f32 = 0.3;
 
-/// What a step leaves of the tokens that may be cut at least and at most. These are those of the budget less system messages,
-/// tool schemas and the last message of the user.
+/// Minimum and maximum share of the cuttable tokens that a step keeps. Cuttable: the budget less system messages, tool
+/// schemas and the last message of the user.
 const LOW: (f32, f32) = (0.45, 0.8);
 
-/// Of the same tokens, what older messages get at least where the newest group is so large that it would have all; and the most
-/// tokens that short messages of the user, where rules are, get there of a smaller room.
+/// Share of the cuttable tokens for older messages where the newest group alone would take all; and the most tokens for
+/// short messages of the user there, which hold rules.
 const BESIDE_NEWEST: f64 = 0.1;
 const MAX_SAID_TOKENS: Tokens = Tokens(700);
 
-/// Tokens of a message of the user that is short.
+/// Most tokens of a short message.
 const SHORT_TOKENS: Tokens = Tokens(100);
 
-/// Of the same tokens, what is pinned may have at most before anything else is weighed.
+/// Maximum share of the cuttable tokens for pinned messages, taken before anything is weighed.
 const PINNED: f64 = 0.5;
 
-/// Of the tokens that a step would leave free for what comes, those that lines for calls with effects may have: of these none is
-/// to be out of sight.
+/// Share of what a step would leave free for the lines of calls with effects: each of them should be listed.
 const EFFECTS: f64 = 0.5;
 
-/// Of what a step leaves beside the newest group, what such lines have all the same.
+/// Share of what a step keeps beside the newest group that such lines have in any case.
 const LINES: f64 = 0.6;
 
-/// Bytes of a call for a token of its line, and the most tokens of a line.
+/// Bytes of a call for each token of its line, and most tokens of a line.
 const LINE_BYTES: usize = 3;
 const MAX_LINE_TOKENS: usize = 40;
 
-/// Of the window, the steps in which the size of system messages and tool schemas counts: a clock in the system prompt
+/// Fractions of the window to which the size of system messages and tool schemas is rounded: a clock in the system prompt
 /// must not move a step.
 const FIXED_STEPS: u64 = 128;
 
-/// The messages as they arrive: repaired. No message depends on a later one, but for calls, which their results belong to.
+/// The messages repaired, as they arrive. None depends on a later one, except calls on their results.
 pub struct Arrived {
-    /// The plan where no step is made.
+    /// The plan without any step.
     pub plan: Plan,
-    /// By index in the view: the tokens of the message, or 0 where it is left out; with the results it lacked.
+    /// By index in the view: tokens of the message with backfilled results; 0 where it is left out.
     tokens: Vec<Tokens>,
 }
 
@@ -87,30 +85,30 @@ impl Arrived {
     }
 }
 
-/// A step, decided and not yet made.
+/// A step that is decided but not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionStep {
-    /// It is made of the messages before this index.
+    /// It covers the messages before this index.
     pub at: usize,
-    /// Tokens that they may have after it, system messages left out.
+    /// Most tokens of these after it, without system messages.
     pub room: Tokens,
-    /// Tokens that a request of nothing else may have, system messages and tool schemas included.
+    /// Most tokens of a request of these alone, with system messages and tool schemas.
     pub max_tokens: Tokens,
-    /// Whether what must stay is within that; if not, [`CompactionStep::make`] says so.
+    /// Whether what must stay fits; if not, [`CompactionStep::make`] returns the error.
     pub fits: bool,
 }
 
-/// What was made of the messages before a step, for as long as no other step is made.
+/// The output of a step, valid until another step is made.
 #[derive(Debug)]
 pub struct Made {
     /// Their outputs and cuts.
     pub plan: Plan,
-    /// Tokens of the outputs, system messages left out.
+    /// Tokens of the outputs, without system messages.
     tokens: Tokens,
 }
 
 impl CompactionStep {
-    /// Plans the messages before the step anew.
+    /// Plans the messages before the step.
     ///
     /// # Errors
     ///
@@ -139,7 +137,7 @@ impl CompactionStep {
         Ok(Made { plan, tokens })
     }
 
-    /// Returns the plan of the whole request: what the step made, and the newer messages as they arrived.
+    /// Returns the plan of the whole request: the output of the step and the newer messages as they arrived.
     pub fn join(&self, made: &Made, arrived: Arrived, view: &[Message<'_>], request: &Request<'_>) -> Plan {
         let Arrived { plan: newer, tokens } = arrived;
         let is_system = |index: &usize| view[*index].role == Role::System;
@@ -177,7 +175,7 @@ pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>)
     last
 }
 
-/// The requests of a conversation one after the other, as sums of tokens.
+/// Walks the requests of a conversation as sums of tokens.
 struct Walk<'w, 'a> {
     view: &'w [Message<'a>],
     arrived: &'w Arrived,
@@ -185,23 +183,23 @@ struct Walk<'w, 'a> {
     budget: Tokens,
     overhead: Tokens,
     groups: Vec<Group>,
-    /// Groups that the request holds.
+    /// Number of groups in the request.
     groups_in: usize,
     /// The request holds the messages before this index.
     at: usize,
-    /// How many requests there were.
+    /// Requests so far.
     requests: f32,
     last_user: Option<usize>,
-    /// Tokens of the request at most, overhead and system messages left out.
+    /// Upper bound of the request's tokens, without overhead and system messages.
     used: Tokens,
     system: Tokens,
-    /// Tokens of all messages so far as they arrived, system messages left out.
+    /// Tokens of all messages so far as they arrived, without system messages.
     arrived_tokens: Tokens,
-    /// Tokens of reasoning before the last message of the user that a step takes out.
+    /// Tokens of reasoning before the last message of the user, which a step removes.
     old_reasoning: Tokens,
-    /// Up to where reasoning has been looked at.
+    /// Index up to which reasoning was added up.
     reasoned: usize,
-    /// About the tokens of the lines that calls with effects have where they are left out.
+    /// Estimated tokens of the lines for calls with effects, if all are left out.
     effects_tokens: Tokens,
     /// Tokens of short messages of the user.
     said_tokens: Tokens,
@@ -232,7 +230,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    /// Goes on to the request that holds the messages before `at`.
+    /// Advances to the request that holds the messages before `at`.
     fn go_to(&mut self, at: usize) {
         for index in self.at..at {
             let (message, tokens) = (&self.view[index], self.arrived.tokens[index]);
@@ -256,15 +254,15 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.groups_in += self.groups[self.groups_in..].iter().take_while(|group| group.end <= at).count();
     }
 
-    /// Returns the tokens of overhead and system messages, rounded up.
+    /// Returns the tokens of overhead and system messages, rounded up to [`FIXED_STEPS`].
     fn fixed(&self) -> Tokens {
         let step = (self.request.window_tokens / FIXED_STEPS).max(Tokens(1));
         step * (self.overhead + self.system).0.div_ceil(step.0)
     }
 
-    /// Decides a step here, and goes on from what it may leave at most.
+    /// Decides the step at the current request, and assumes that it keeps as much as it may.
     ///
-    /// `None` where what must stay is over the budget and a later request may come: this one was never sent.
+    /// `None` where what must stay is over the budget, unless this is the last request: an earlier one was never sent.
     fn step(&mut self) -> Option<CompactionStep> {
         let (at, fixed) = (self.at, self.overhead + self.system);
         let last_user = self.last_user.map_or(Tokens::ZERO, |index| self.arrived.tokens[index]);
@@ -276,7 +274,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 fits: false,
             });
         }
-        // Rounded up where there is room for that.
+        // Rounded up if that fits.
         let fixed = Some(self.fixed()).filter(|&rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
         let free = self.budget - fixed - last_user;
         let pinned = self.pinned_tokens().min(free.share(PINNED));
@@ -291,13 +289,13 @@ impl<'w, 'a> Walk<'w, 'a> {
         Some(CompactionStep { at, room, max_tokens: self.overhead + self.system + room, fits: true })
     }
 
-    /// Returns the share of the `free` tokens that a step leaves.
+    /// Returns the share of the `free` tokens that a step keeps.
     ///
-    /// What it leaves is read anew once, where the provider would have had it cached; the more it leaves, and the more each
-    /// request adds, the sooner the next step comes.
+    /// What it keeps is read once at the full price; the more it keeps and the more each request adds, the sooner the next
+    /// step comes.
     fn low(&self, free: Tokens) -> f64 {
         let growth = (self.arrived_tokens.as_f32() / self.requests).max(1.0);
-        // Where each request is a step anyway, cutting more buys nothing.
+        // If every request makes a step anyway, cutting more gains nothing.
         if growth > free.as_f32() * (1.0 - LOW.0) {
             return LOW.1.into();
         }
@@ -319,13 +317,13 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.used = room.min(self.arrived_tokens - self.old_reasoning);
     }
 
-    /// Returns the tokens of what is pinned before the last message of the user, and behind it.
+    /// Returns the tokens of pinned messages other than the last message of the user.
     fn pinned_tokens(&self) -> Tokens {
         let others = self.pins.indices().filter(|&index| Some(index) != self.last_user);
         others.map(|index| self.arrived.tokens[index]).sum()
     }
 
-    /// Returns the tokens that a step leaves of the newest group, where it is one of the last round.
+    /// Returns the tokens that a step keeps of the newest group, if that is in the last round.
     fn newest_tokens(&self) -> Tokens {
         let newest = self.groups[..self.groups_in].iter().rfind(|group| group.role != Role::System);
         let of_last_round = newest.filter(|group| self.last_user.is_none_or(|last_user| group.start > last_user));
@@ -339,7 +337,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 }
 
-/// Returns about the tokens of a line for a call with effects, 0 for others.
+/// Returns an estimate of the line for a call with effects; 0 for other calls.
 fn line_tokens(call: &ToolCall<'_>) -> Tokens {
     let name = call.name.as_ref().map(Text::as_str).filter(|_| call.effect().is_changing());
     let Some(name) = name else { return Tokens::ZERO };

@@ -1,4 +1,4 @@
-//! The plan of a conversation's next request, and the last steps remembered.
+//! Plans the next request of a conversation, and remembers its last step.
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -16,27 +16,27 @@ use super::{is_no_op, late};
 pub(super) static SHARED: LazyLock<CompactionCache> =
     LazyLock::new(|| CompactionCache::within(Allowance::Share(&STEPS)));
 
-/// Compression of conversations that remembers their last steps.
+/// Compresses conversations and remembers their last steps.
 ///
-/// What it remembers saves work and decides nothing: steps follow from the messages alone, so that a new `CompactionCache`, one
-/// that has seen another conversation, and none at all come to the same plan. A step is known by the content it was
-/// made of, whatever system messages say: these always stay, and may hold a clock.
+/// It saves work and decides nothing: steps follow from the messages alone, so a new `CompactionCache`, one that has seen
+/// another conversation and none at all return the same plan. A step is keyed by its content without the text of system
+/// messages, which always stays and may hold a clock.
 #[derive(Debug)]
 pub struct CompactionCache {
-    /// Newest use first.
+    /// Most recently used first.
     made: Mutex<Vec<(u128, Arc<Made>)>>,
     allowance: Allowance,
 }
 
 impl Default for CompactionCache {
-    /// Returns one for a single conversation: it remembers the last step only.
+    /// Returns a cache for one conversation: it keeps the last step only.
     fn default() -> Self {
         Self::holding(0)
     }
 }
 
 impl CompactionCache {
-    /// Returns one that remembers steps as long as they have at most `max_bytes` together, and the last one.
+    /// Returns a cache of steps of at most `max_bytes` together; it always keeps the last one.
     pub fn holding(max_bytes: usize) -> Self {
         Self::within(Allowance::Bytes(max_bytes))
     }
@@ -77,7 +77,7 @@ impl CompactionCache {
     }
 
     fn made(&self, step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
-        // What is remembered knows neither system messages nor tools, so it may be of a request in which they fitted.
+        // A remembered step does not cover system messages and tools, so it may be of a request in which they fitted.
         if !step.fits {
             return step.make(view, request).map(Arc::new);
         }
@@ -93,7 +93,7 @@ impl CompactionCache {
         if let Some(made) = known {
             return Ok(made);
         }
-        // Not under the lock: this is where the work is. Two threads that do it twice come to the same.
+        // Outside the lock, for it is slow. Two threads that both make it get the same.
         let made = Arc::new(step.make(view, request)?);
         let mut all = self.all();
         all.insert(0, (key, made.clone()));
@@ -106,7 +106,7 @@ impl CompactionCache {
         let kept = within.count().max(least);
         let dropped = all.split_off(kept);
         drop(all);
-        // Let go after the lock.
+        // Dropped after the lock is released.
         drop(dropped);
         Ok(made)
     }
@@ -123,19 +123,19 @@ impl Cache for CompactionCache {
     }
 }
 
-/// As [`CompactionCache::compress`] with what all stateless calls remember.
+/// As [`CompactionCache::compress`], with the steps that all stateless calls share.
 pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
     SHARED.compress(view, request)
 }
 
 impl Made {
-    /// Returns about how many bytes it takes.
+    /// Returns its approximate size in bytes.
     fn bytes(&self) -> usize {
         size_of::<(u128, Arc<Self>, Self)>() + self.plan.heap_bytes()
     }
 }
 
-/// Returns a hash of everything that a step follows from, the text of system messages left out.
+/// Returns a hash of everything that determines a step; system messages count without their text.
 fn key(step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     let mut hash = Digest::default();
     let limits = &request.limits;

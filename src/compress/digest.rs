@@ -1,11 +1,11 @@
-//! A hash of everything that a plan follows from.
+//! Hashes everything that determines a plan.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::message::{BlockKind, Content, Field, Media, Message, Part, Role, Text};
 use crate::tokens::content_seed;
 
-/// A hash under way; 128 bits, seeded anew in each process.
+/// A 128-bit hash being computed, seeded per process.
 pub struct Digest(Xxh3);
 
 impl Default for Digest {
@@ -24,7 +24,7 @@ impl Digest {
     }
 
     pub fn text(&mut self, text: &str) {
-        // The length keeps two texts apart from one.
+        // The length separates two texts from their concatenation.
         self.number(text.len() as u64 + 1);
         self.0.update(text.as_bytes());
     }
@@ -36,7 +36,7 @@ impl Digest {
         }
     }
 
-    /// Adds a message; of a system message only that it is one.
+    /// Adds a message; a system message without its text.
     pub fn message(&mut self, message: &Message<'_>) {
         self.number(message.role as u64);
         if message.role == Role::System {

@@ -1,4 +1,4 @@
-//! A draft as the selector sees it: its texts, and the groups and blocks of those that may go.
+//! Converts a draft for the selector: its texts as documents, and groups and blocks for those that may go.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -20,17 +20,17 @@ use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
 use super::protection::{Protection, Tier};
 
-/// Who types no more than this share of a conversation says little.
+/// A user who types at most this share of a conversation says little.
 pub const LITTLE: f32 = 0.25;
-/// Share of what the user says from which on claims are usual.
+/// Claims above this share of what the user says are usual.
 pub const OFTEN: f32 = 0.03;
-/// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
+/// Messages in words up to this stay or go whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: Tokens = Tokens(400);
 
-/// A message in words up to this is not taken apart for a sentence in it: a rule, or an answer.
+/// Messages in words up to this are not cut around a sentence: a rule, or an answer.
 pub const SHORT_TOKENS: Tokens = Tokens(60);
 
-/// How much the request is about what the newest group names, and the words and calls of the messages before it.
+/// How much the request is about the names in the newest group, and in the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
 const NEAR_NEWEST: f32 = 0.3;
 const NEAR: usize = 6;
@@ -39,17 +39,17 @@ const NEAR: usize = 6;
 #[derive(Default)]
 pub struct Documents {
     pub documents: Vec<Document>,
-    /// By document: where it stands.
+    /// By document: its place in the draft.
     pub places: Vec<Place>,
     /// By group.
     pub frames: Vec<Frame>,
     /// By candidate.
     pub blocks: Vec<Block>,
-    /// What the user says that holds from then on, in order.
+    /// Sentences of the user that hold from then on, in order.
     pub claims: Vec<Stated>,
-    /// By group: tokens that the user typed, about.
+    /// By group: estimated tokens that the user typed.
     pub typed: Vec<f32>,
-    /// Blocks and their parts that have what the request asks for by name: those that have most of it first, then the newest.
+    /// Blocks and parts that have what the request asks for by name: most of it first, then newest first.
     pub asked_for: Vec<(usize, usize)>,
 }
 
@@ -60,13 +60,13 @@ pub struct Stated {
     pub group: usize,
     pub entry: usize,
     pub piece: usize,
-    /// Where the text may be cut.
+    /// Its block, if the text may be cut.
     pub block: Option<usize>,
-    /// Where it stands in the text.
+    /// Its range in the text.
     pub sentence: Range<usize>,
 }
 
-/// Where a document stands in the draft, and its block where it may be cut.
+/// The place of a document in the draft, and its block if it may be cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     pub entry: usize,
@@ -75,7 +75,7 @@ pub struct Place {
 }
 
 impl Documents {
-    /// Takes every text of the draft apart; O(n) in those that are new.
+    /// Splits every text of the draft; O(n) in those that are new.
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection, candidates: &[Candidate]) -> Self {
         let mut builder = Builder::new(draft, protection, candidates);
         for (position, group) in protection.groups.iter().enumerate() {
@@ -89,13 +89,13 @@ impl Documents {
     }
 }
 
-/// The documents of the groups so far.
+/// Builds the documents group by group.
 struct Builder<'r, 'v, 'a> {
     draft: &'r Draft<'v, 'a>,
     protection: &'r Protection,
     /// The first entry of the newest group.
     newest: usize,
-    /// Those that are still to come, as [`Users::said`].
+    /// Not yet consumed, like `said`.
     candidates: Peekable<slice::Iter<'r, Candidate>>,
     said: Peekable<vec::IntoIter<(Place, Said)>>,
     /// The least claim for which a text is cut around its sentence.
@@ -207,11 +207,11 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     }
 }
 
-/// What the user says in all of a conversation that may go.
+/// What the user says in the groups that may go.
 struct Users {
-    /// By text, in order. No block is known yet.
+    /// By text, in order; without blocks.
     said: Vec<(Place, Said)>,
-    /// The user says much, and often what holds from then on: as in a talk among several, where such a sentence is no rule.
+    /// Whether the user says much and often what holds from then on, as in a talk among several: such a sentence is no rule.
     holds_usually: bool,
 }
 
@@ -239,12 +239,12 @@ impl Users {
     }
 }
 
-/// Returns whether a text is what the user says.
+/// Returns whether a text is the user's own.
 fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
     tier.is_some() && author == Some(Author::User) && !is_notes(text)
 }
 
-/// Returns where the sentences are that claim at `least` so much.
+/// Returns the ranges of sentences that claim at `least` so much.
 fn holding(claims: &[(Claim, Range<usize>)], least: Claim) -> impl Iterator<Item = &Range<usize>> {
     claims.iter().filter(move |(claim, _)| *claim >= least).map(|(_, at)| at)
 }

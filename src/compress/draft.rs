@@ -1,4 +1,4 @@
-//! The request while it is being planned: every message with what can be cut in it, and what was cut so far.
+//! The request being planned: every message with its pieces, and what was cut so far.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -12,7 +12,7 @@ use crate::tools::{Effect, PATH_KEYS};
 use super::pins::Pins;
 use super::plan::{CallEdit, NewMessage, Reason};
 
-/// What in a message may be cut.
+/// The place of a piece in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// The string content.
@@ -27,17 +27,17 @@ pub enum Slot {
     Field(Field),
 }
 
-/// Something in a message that may be cut.
+/// A piece of a message that may be cut.
 #[derive(Debug)]
 pub struct Piece {
     pub slot: Slot,
-    /// Tokens now.
+    /// Tokens of the current text.
     pub tokens: Tokens,
-    /// What stands there now, where that is not the source; empty for a removed field.
+    /// The current text, where that is not the source; empty for a removed field.
     pub text: Option<String>,
-    /// What cuts are made from, where that is not the original: arguments that had to be repaired.
+    /// The text that cuts are made from, if not the original: repaired arguments.
     pub repaired: Option<String>,
-    /// Tokens in the conversation that came in.
+    /// Tokens before any change.
     pub original_tokens: Tokens,
     pub reason: Reason,
 }
@@ -56,27 +56,27 @@ pub enum Origin {
 pub struct Entry {
     pub origin: Origin,
     pub role: Role,
-    /// Tokens of what is never cut in it: framing, ids, names.
+    /// Tokens that are never cut: framing, ids, names.
     pub fixed_tokens: Tokens,
     pub pieces: Vec<Piece>,
-    /// Why it is left out, when it is.
+    /// Why it is left out, if it is.
     pub dropped: Option<Reason>,
     /// Changed calls, by their index.
     pub calls: Vec<(usize, CallEdit)>,
-    /// A changed id of the call it answers.
+    /// The changed id of the call that it answers.
     pub tool_call_id: Option<String>,
-    /// For a result, the call it answers: its message's index in the view, and its position there.
+    /// For a result, its call: index of the message in the view, and position in it.
     pub answers: Option<(usize, usize)>,
-    /// For a result, what the call did that it answers; what its tool's name says where it answers none.
+    /// For a result, the effect of its call; without a call, that of the tool by its name.
     pub effect: Effect,
-    /// See [`Draft::path`]. A result with many parts is asked once for each.
+    /// See [`Draft::path`]; asked once for each part of a result.
     pub path: OnceCell<Option<String>>,
-    /// Whether it stays whole where there is room: see [`super::pins`].
+    /// Whether it stays whole if there is room: see [`super::pins`].
     pub is_pinned: bool,
 }
 
 impl Entry {
-    /// Returns the tokens of this message now, left out or not.
+    /// Returns the current tokens of this message, left out or not.
     pub fn tokens(&self) -> Tokens {
         self.fixed_tokens + self.pieces.iter().map(|piece| piece.tokens).sum::<Tokens>()
     }
@@ -90,18 +90,18 @@ impl Entry {
     }
 }
 
-/// The request while it is being planned.
+/// The request being planned.
 pub struct Draft<'v, 'a> {
     pub view: &'v [Message<'a>],
     pub counter: TokenCounter,
     pub entries: Vec<Entry>,
-    /// Messages from this index of the view on are never cut.
+    /// Messages of the view from this index on are never cut.
     pub kept_from: usize,
     /// Tokens of tool schemas and of the start of the reply.
     pub overhead_tokens: Tokens,
-    /// Tokens of the request as it came in.
+    /// Tokens of the request before any change.
     pub before: Tokens,
-    /// What variants of texts were counted.
+    /// Counts shared between variants of one text.
     recount: RefCell<Recount>,
     language: OnceCell<Language>,
     /// By message of the view: see [`Self::stands_for`].
@@ -126,7 +126,7 @@ impl<'v, 'a> Draft<'v, 'a> {
         }
     }
 
-    /// Marks what is pinned.
+    /// Marks the pinned entries.
     pub fn pin(&mut self, patterns: &[String]) {
         let mut is_pinned = vec![false; self.view.len()];
         Pins::of(self.view, patterns).indices().for_each(|index| is_pinned[index] = true);
@@ -135,14 +135,13 @@ impl<'v, 'a> Draft<'v, 'a> {
         }
     }
 
-    /// Returns the tokens of the request now, without what is said of messages left out.
+    /// Returns the current tokens of the request, without notes and ledger.
     pub fn tokens(&self) -> Tokens {
         let kept = self.entries.iter().filter(|entry| entry.dropped.is_none());
         self.overhead_tokens + kept.map(Entry::tokens).sum::<Tokens>()
     }
 
-    /// Returns the tokens of one of several variants of a text, or of one that others were joined to: what they share is
-    /// counted once.
+    /// Returns the tokens of a variant of a text, or of joined texts; what they share is counted once.
     pub fn variant_tokens(&self, text: &str) -> Tokens {
         self.counter.variant(text, &mut self.recount.borrow_mut())
     }
@@ -152,27 +151,27 @@ impl<'v, 'a> Draft<'v, 'a> {
         *self.language.get_or_init(|| spoken(self.view, Role::User).unwrap_or_default())
     }
 
-    /// Returns how many messages are gone where a message of the view is left out, and whether they are scattered.
+    /// Returns how many messages are gone if this message of the view is left out, and whether they are scattered.
     pub fn stands_for(&self, index: usize) -> (usize, bool) {
         self.stands_for.get_or_init(|| self.view.iter().map(stands_for).collect())[index]
     }
 
-    /// Returns how the marks in a text are written, all of which can be read at `archive_path`.
+    /// Returns the style of marks: the user's language, and the file that has the original.
     pub fn marks<'o>(&self, archive_path: Option<&'o str>) -> Marks<'o> {
         Marks { language: self.language(), archive_path }
     }
 
-    /// Returns the tokens of a note for a few messages left out.
+    /// Returns the tokens of a note for 99 messages.
     pub fn note_tokens(&self) -> Tokens {
         self.tokens_of(Role::User, &elision::note(99, true, self.language()))
     }
 
-    /// Returns the tokens of a message of nothing but text.
+    /// Returns the tokens of a message that is only text.
     pub fn tokens_of(&self, role: Role, text: &str) -> Tokens {
         self.counter.message(&Message::new(role, text))
     }
 
-    /// Returns the message that an entry comes from.
+    /// Returns the message of an entry in the view.
     pub fn message(&self, entry: usize) -> Option<&'v Message<'a>> {
         self.entries[entry].index().map(|index| &self.view[index])
     }
@@ -183,7 +182,7 @@ impl<'v, 'a> Draft<'v, 'a> {
         Some(&self.view[index].tool_calls[position])
     }
 
-    /// Returns the path that the call of a result names, as it is spelled there.
+    /// Returns the path that the call of a result names, as spelled there.
     pub fn path(&self, entry: usize) -> Option<&str> {
         let parse = || {
             let arguments = self.call(entry)?.arguments.as_ref()?.as_str();
@@ -193,19 +192,19 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.entries[entry].path.get_or_init(parse).as_deref()
     }
 
-    /// Returns the text that stands in a piece now.
+    /// Returns the current text of a piece.
     pub fn text(&self, entry: usize, piece: usize) -> &str {
         let piece = &self.entries[entry].pieces[piece];
         piece.text.as_deref().unwrap_or_else(|| self.source(entry, piece))
     }
 
-    /// Returns the text that a piece is cut from, however often it is cut, so that marks say all that is gone.
+    /// Returns the source of a piece. Every cut is made from it, so that its marks count all that is gone.
     pub fn source<'s>(&'s self, entry: usize, piece: &'s Piece) -> &'s str {
         let original = || Some(original(self.message(entry)?, piece.slot)?.as_str());
         piece.repaired.as_deref().or_else(original).unwrap_or_default()
     }
 
-    /// Puts `text`, which has `tokens`, in the place of a piece.
+    /// Sets the current text of a piece, and its tokens.
     pub fn set(&mut self, entry: usize, piece: usize, text: String, tokens: Tokens, reason: Reason) {
         let piece = &mut self.entries[entry].pieces[piece];
         piece.tokens = tokens;
@@ -224,7 +223,7 @@ fn original<'m, 'a>(message: &'m Message<'a>, slot: Slot) -> Option<&'m Text<'a>
     }
 }
 
-/// Returns the entry of a message as it is.
+/// Returns the entry of an unchanged message.
 pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Entry {
     let mut pieces = Vec::new();
     let mut push = |slot, text: &Text<'_>, media: Option<Media>| {

@@ -1,4 +1,4 @@
-//! The plan of a draft: what every message has become.
+//! Turns a finished draft into its plan.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::draft::{Draft, Entry, Origin, Piece, Slot};
 use super::notes::{LeftOut, Notes, Placed};
 use super::plan::{CallEdit, Cut, Edit, Output, Plan, Reason, Receipt};
 
-/// Returns the plan: what every message has become, and notes where messages were left out for the budget.
+/// Returns the plan of a draft, with notes where messages were left out for the budget.
 pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, archive_paths: &ArchivePaths<'_>) -> Plan {
     let archived = archive_paths.archived(&draft);
     let tokens = draft.tokens() + left_out.ledger_tokens(&draft);
@@ -18,7 +18,7 @@ pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, archive_paths: &ArchivePat
     let mut outputs = Vec::with_capacity(items.len());
     let mut cuts = Vec::new();
     let mut entries: Vec<Option<Entry>> = draft.entries.into_iter().map(Some).collect();
-    // Of the last message that stays.
+    // Index of the last kept message.
     let mut last_index = 0;
     for item in items {
         let (position, joined, is_merged) = match item {

@@ -1,8 +1,8 @@
-//! The fit: a request cut to its budget, filled as far as it goes.
+//! Fits a request to its budget, and fills that.
 //!
-//! What is protected is taken first ([`Protection`]), then rules and requests of the user, then what is worth most for its
-//! tokens ([`Selector`], by [`Scoring`]). Estimates choose; what comes out is counted, and the last choices are taken back
-//! or further ones made until the budget is met.
+//! Protected messages are taken first ([`Protection`]), then rules and requests of the user, then the best worth for its
+//! tokens ([`Selector`], by [`Scoring`]). Estimates select; the selection is counted, and shrunk or grown until it meets the
+//! budget.
 
 mod earlier;
 mod ledger;
@@ -33,11 +33,11 @@ use earlier::Earlier;
 use ledger::{LEDGER_FRAME, Listed};
 use own_words::Pin;
 
-/// Cuts the draft until it has at most `budget_tokens`; returns what is said of what was left out.
+/// Cuts the draft to at most `budget_tokens`; returns what is said of the rest.
 ///
 /// # Errors
 ///
-/// [`Error::Overflow`] when what is never cut is already more.
+/// [`Error::Overflow`] when the parts that are never cut exceed that.
 pub fn fit(
     draft: &mut Draft<'_, '_>,
     archive_paths: &ArchivePaths<'_>,
@@ -55,12 +55,12 @@ pub fn fit(
     }
     let earlier = if is_on(Mechanism::Ledger) { Earlier::lift(draft, &protection) } else { Earlier::default() };
     let mut left_out = Fit::new(draft, archive_paths, &protection, earlier, (budget_tokens, floor_tokens)).carry_out();
-    // Where all goes and there is no place for the notes, they go too.
+    // Notes get what is left: if everything goes and they do not fit, they go, too.
     left_out.max_note_tokens = budget_tokens - (draft.tokens() + left_out.ledger_tokens(draft));
     Ok(left_out)
 }
 
-/// A fit under way.
+/// A fit in progress.
 struct Fit<'f, 'v, 'a> {
     draft: &'f mut Draft<'v, 'a>,
     archive_paths: &'f ArchivePaths<'f>,
@@ -69,12 +69,12 @@ struct Fit<'f, 'v, 'a> {
     left_out: LeftOut,
     listed: Listed,
     candidates: Vec<Candidate>,
-    /// By candidate: what its piece was before the fit.
+    /// By candidate: its piece before the fit.
     before: Vec<Before>,
-    /// By document: where it stands.
+    /// By document: its place in the draft.
     places: Vec<Place>,
     budget_tokens: Tokens,
-    /// Tokens for all that may go.
+    /// Tokens for everything that may go.
     room: f32,
 }
 
@@ -83,14 +83,14 @@ struct Before {
     text: Option<String>,
     tokens: Tokens,
     reason: Reason,
-    /// Taken apart, where it is a text.
+    /// Its parts, if it is a text.
     analysis: Option<Arc<Analysis>>,
 }
 
-/// Share of the room that the thoughts of the last round may have to stay whole.
+/// Reasoning of the last round up to this share of the room stays whole.
 const THOUGHTS_SHARE: f32 = 0.15;
 
-/// What a superseded result is still worth.
+/// Factor of a superseded result's weight.
 const SUPERSEDED: f32 = 0.1;
 
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
@@ -101,14 +101,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         earlier: Earlier,
         (budget_tokens, floor_tokens): (Tokens, Tokens),
     ) -> Self {
-        // Before any mark is weighed, for marks name it.
+        // First, for marks name it and candidates weigh their marks.
         let superseded = if is_on(Mechanism::Superseded) { superseded(draft) } else { Vec::new() };
         let mut candidates = candidates(draft, archive_paths, protection, &superseded);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
             candidate.weight *= SUPERSEDED;
         }
         let room = (budget_tokens - floor_tokens).as_f32();
-        // What the provider may want back stays whole where it is little.
+        // A little reasoning stays whole if the provider may require it.
         let wants = draft.counter.family().wants_reasoning;
         let is_thought = |candidate: &Candidate| {
             let slot = draft.entries[candidate.entry].pieces[candidate.piece].slot;
@@ -163,7 +163,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.left_out
     }
 
-    /// Returns every candidate's text as it is before the fit.
+    /// Returns the candidates' pieces before the fit.
     fn texts_before(&self, blocks: &[Block], documents: &[Document]) -> Vec<Before> {
         let before = |(candidate, block): (&Candidate, &Block)| {
             let piece = &self.draft.entries[candidate.entry].pieces[candidate.piece];
@@ -173,13 +173,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.candidates.iter().zip(blocks).map(before).collect()
     }
 
-    /// Returns the tokens that what the user claims needs, alone in its message; at most those that it may always have.
+    /// Returns the estimated tokens of pins that `is_one` picks, each alone in its message; at most [`Self::few_tokens`].
     fn pinned_tokens(&self, pins: &[Pin], is_one: impl Fn(Claim) -> bool) -> f32 {
         let those = pins.iter().filter(|pin| is_one(pin.claim));
         those.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum::<f32>().min(self.few_tokens())
     }
 
-    /// Charges the lines of calls to the groups that they stand for, and those of earlier ledgers to the room.
+    /// Charges the lines of calls to their groups, and the lines of earlier ledgers to the room.
     fn reserve_lines(&mut self, frames: &mut [Frame]) {
         for line in &self.listed.lines {
             match line.group {
@@ -189,10 +189,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Selects what is worth most for its tokens, and lists what that leaves out in at most `ledger_tokens`. The selection is
-    /// counted, and goes on into what its estimates had wasted.
+    /// Selects the best worth for its tokens, and lists what is left out in at most `ledger_tokens`. The selection is
+    /// counted, and tokens that its estimates wasted are spent.
     fn fill(&mut self, selector: &mut Selector<'_>, ledger_tokens: f32) {
-        // What is left out is known from estimates already; counting comes last, for it costs most.
+        // Estimates suffice to know what is left out, and counting is the most expensive.
         selector.grow_all((self.room - ledger_tokens).max(selector.used()));
         let mut room = self.room;
         if ledger_tokens > 0.0 {
@@ -213,8 +213,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Enforces the budget, by the estimates of joined texts. What [`Self::give_up_unsettled`] takes goes first, then notes,
-    /// then what is settled, for that was estimated, too, and at last the oldest calls.
+    /// Enforces the budget, with joined texts estimated. Gives up [unsettled](Self::give_up_unsettled) items first, then the
+    /// place of notes, then settled items, for they were estimated, too, and last the oldest calls.
     fn enforce_budget(&mut self, selector: &mut Selector<'_>) {
         if self.give_up_unsettled(selector, self.budget_tokens) {
             return;
@@ -233,8 +233,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Enforces the budget with joined texts counted; returns the tokens of the request. The target is lowered by what the
-    /// estimates are off, and where that is not enough nothing is joined.
+    /// Enforces the budget with joined texts counted; returns the tokens of the request. Lowers the target by the error of
+    /// the estimates; if that is not enough, joins nothing.
     fn enforce_counted_budget(&mut self, selector: &mut Selector<'_>) -> Tokens {
         let mut target = self.budget_tokens;
         let mut counted = self.counted(target);
@@ -255,7 +255,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         counted
     }
 
-    /// Gives what is left beside `used` to texts that were cut; takes it back where that is over the budget when counted.
+    /// Gives what is left beside `used` to shortened texts; reverts that if it exceeds the budget when counted.
     fn top_up_counted(&mut self, selector: &Selector<'_>, used: Tokens) {
         let more = self.top_up(selector, used);
         if more.is_empty() {
@@ -269,7 +269,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Takes what is pinned, the newest first, as far as it has room.
+    /// Takes pinned messages, newest first, up to their share of the room.
     fn take_pinned(&self, selector: &mut Selector<'_>) {
         let limit = selector.used() + (self.room - selector.used()) * PINNED_SHARE;
         let pinned = |group: &Group| (group.start..group.end).any(|entry| self.draft.entries[entry].is_pinned);
@@ -287,8 +287,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         selector.settle();
     }
 
-    /// Gives up names, then what was looked at in earlier rounds, then what is not settled, until the request has at most
-    /// `max_tokens`; returns whether that is enough.
+    /// Gives up names, then look-ups of earlier rounds, then unsettled items, until the request has at most `max_tokens`;
+    /// returns whether it has.
     fn give_up_unsettled(&mut self, selector: &mut Selector<'_>, max_tokens: Tokens) -> bool {
         loop {
             let over = self.tokens() - max_tokens;
@@ -302,8 +302,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Takes the newest group where it fits beside the `rules` and what is said of the calls before it; rather no notes than a
-    /// cut in it.
+    /// Takes the newest group if it fits beside `rules` and the lines for the calls before it: dropping notes is better than
+    /// cutting it.
     fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
         let lines = self.lines_tokens(Tier::LastRound) + self.lines_tokens(Tier::Older);
         let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * self.draft.note_tokens().as_f32() } else { 0.0 };
@@ -314,15 +314,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Takes what else is protected: the newest group where it is too large, and the rest of the last round, as far as they
-    /// leave a quarter of the room to what came before, where that can use it; what of that is taken already counts.
+    /// Takes the rest of what is protected: a newest group that is too large, and the last round. They leave a quarter of
+    /// the room to older messages, if these can use it; what is taken of them counts.
     fn protect(&self, selector: &mut Selector<'_>) {
         let (older, last_round) = (self.tier_tokens(Tier::Older), self.tier_tokens(Tier::LastRound));
         for (tier, others) in [(Tier::Newest, older + last_round), (Tier::LastRound, older)] {
             if self.protection.tier(tier).all(|(position, _)| selector.is_open(position)) {
                 continue;
             }
-            // What stays needs no line.
+            // A kept call needs no line.
             let used = selector.used() - self.lines_tokens(tier);
             let rest = if tier == Tier::Newest { self.room } else { self.room_beside_newest() };
             let share = (rest * 0.75).max(rest - others).min(self.room - used);
@@ -334,14 +334,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Settles the selection where its estimate is surely within the room: what is settled is given up last.
+    /// Settles the selection if its estimate is safely within the room. Settled items are given up last.
     fn settle_if_sure(&self, selector: &mut Selector<'_>) {
         if selector.used() <= self.room * SURE {
             selector.settle();
         }
     }
 
-    /// Returns the room that the newest group leaves where it surely fits, else all of it.
+    /// Returns the room beside the newest group; all of it, if that may not fit.
     fn room_beside_newest(&self) -> f32 {
         let newest = self.tier_tokens(Tier::Newest);
         if newest <= self.room * SURE { self.room - newest } else { self.room }
@@ -356,7 +356,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         kept.map(Entry::tokens).sum::<Tokens>().as_f32()
     }
 
-    /// Writes the selection into the draft, less what is not settled and must go for `max_tokens`; returns the tokens of the
+    /// Writes the selection into the draft and shrinks it to `max_tokens`, except what is settled; returns the tokens of the
     /// request.
     fn shrink(&mut self, selector: &mut Selector<'_>, max_tokens: Tokens) -> Tokens {
         let mut used = self.apply(selector);
@@ -368,7 +368,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         used
     }
 
-    /// Writes what has changed of the selection into the draft; returns the tokens of the request.
+    /// Writes the changes of the selection into the draft; returns the tokens of the request.
     fn apply(&mut self, selector: &mut Selector<'_>) -> Tokens {
         for position in selector.changed() {
             let group = self.protection.groups[position];
@@ -388,12 +388,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.tokens()
     }
 
-    /// Returns the tokens of the request as it is now.
+    /// Returns the current tokens of the request, with joined texts estimated.
     fn tokens(&self) -> Tokens {
         Notes::of(self.draft, &self.left_out).tokens(self.draft)
     }
 
-    /// Returns the same with joined texts counted. Notes that stay apart have a place that fit `max_tokens`.
+    /// Returns the current tokens, with joined texts counted. Notes that stay apart are added as long as they fit
+    /// `max_tokens`.
     fn counted(&self, max_tokens: Tokens) -> Tokens {
         Notes::of(self.draft, &self.left_out).carry_out(self.draft, max_tokens).1
     }
@@ -435,10 +436,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 }
 
-/// Share of the room that what is pinned may have at most: a step leaves that much more where something is.
+/// Maximum share of the room for pinned messages; a step leaves that much more room for them.
 const PINNED_SHARE: f32 = 0.7;
 
-/// Tokens of a message beside its text, about.
+/// Estimated tokens of a message beside its text.
 const FRAMING: f32 = 8.0;
 
 /// An estimate up to this share of the room surely fits: estimates are off by less.
@@ -448,7 +449,7 @@ const SURE: f32 = 0.9;
 /// joined to one: four rounds leave a sixteenth of the room.
 const ROUNDS: usize = 6;
 
-/// The largest tools that an error names.
+/// Number of tools that an error names.
 const TOOLS_NAMED: usize = 3;
 
 fn overflow(mut parts: Vec<(&'static str, Tokens)>, limit_tokens: Tokens, request: &Request<'_>) -> Error {

@@ -1,8 +1,7 @@
-//! Results that came late: messages of others stand between them and their calls.
+//! Moves late results, which other messages separate from their calls, behind their calls.
 //!
-//! Two messages of the assistant's before the results of both, or a word of the user between two results: what the model was
-//! given is there, and no provider takes it in that place. Each is read behind its call before anything else is decided, so
-//! that no other pass knows of it.
+//! Parallel calls in two messages of the assistant, or a word of the user between two results: no provider accepts results
+//! in such a place. They are moved before any other pass, so that none has to know.
 
 use crate::budget::Request;
 use crate::conversation::{Late, late_results, with_calls};
@@ -11,7 +10,8 @@ use crate::message::Message;
 
 use super::plan::{Cut, Output, Plan, Reason};
 
-/// Plans with each result behind its call. `plan` gets the messages in that order, and of these the first place from `above` on.
+/// Calls `plan` with each result behind its call, and with the first position of a message from `above` on; maps its indices
+/// back.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub fn planned(
     Ok(plan)
 }
 
-/// Returns the messages with each late result behind its call, and the index that each had.
+/// Returns the messages with late results behind their calls, and the original index of each.
 pub fn moved<'a>(view: &[Message<'a>], late: &[Late]) -> (Vec<usize>, Vec<Message<'a>>) {
     let order = with_calls(view, late);
     let moved = order.iter().map(|&index| view[index].clone()).collect();

@@ -1,4 +1,4 @@
-//! The passes before the fit, each for one limit of its own.
+//! Passes before the fit, one for each limit.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use super::draft::{Draft, Entry, Slot};
 use super::plan::Reason;
 use super::results::highest;
 
-/// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`; where the provider wants it
-/// back, a mark stands in its place.
+/// Removes reasoning of more than `keep_chars` characters before message `last_user`; leaves a mark if the provider requires
+/// it.
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
     remove(draft, |draft, entry, piece| {
         let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
@@ -27,7 +27,7 @@ pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize)
     });
 }
 
-/// Removes all of the assistant's reasoning in the same way, but for what is signed in the last round: it must come back with its calls.
+/// As [`reasoning`], for all messages. Signed reasoning of the last round stays: providers require it with its calls.
 pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
     let last_user = last_user_index(draft.view).unwrap_or(0);
     remove(draft, |draft, entry, piece| match draft.entries[entry].pieces[piece].slot {
@@ -55,7 +55,7 @@ fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize)
     }
 }
 
-/// Shortens every tool result of more than `max_tokens` to that many; of several parts the largest give way.
+/// Shortens each tool result to `max_tokens`; of several parts the largest are shortened.
 pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens) {
     let all = texts(draft, |role| role == Role::Tool);
     for of_result in all.chunk_by(|a, b| a.0 == b.0) {
@@ -67,8 +67,8 @@ pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>
         let level = highest(max_tokens, |level| sizes.iter().map(|size| level.min(*size)).sum());
         for (&(entry, piece), size) in of_result.iter().zip(sizes) {
             if size > level {
-                // In a window so small that a third of it holds no cut, none of it stays: what a later pass left of it could
-                // be cut again in the next call.
+                // In a tiny window a cut may not fit the limit. Then none of it stays: a later pass could cut what is left
+                // again in the next call.
                 let short = archive_paths.within(draft, entry, piece, level);
                 let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, archive_paths, (entry, piece), None));
                 if tokens < size {
@@ -79,9 +79,9 @@ pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>
     }
 }
 
-/// Cuts messages of the user and the assistant before `last_user` that are longer than (user, assistant) characters to
-/// the first 60 % and the last 20 % of that, JSON by its content; what the user said between these that holds for good stays, as
-/// far as the rest has room for it. 0 is no limit; less than what a mark needs is raised to it.
+/// Cuts messages before `last_user` of more than (user, assistant) characters to their first 60 % and last 20 %, JSON by its
+/// content. Rules of the user in between stay as far as the rest has room. 0 is no limit; a limit below what a mark needs is
+/// raised to it.
 ///
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
@@ -102,7 +102,7 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
     }
 }
 
-/// Returns `text` cut to what is kept of a message of more than `max_chars` characters; JSON comes out as JSON.
+/// Returns `text` cut to `max_chars` characters; JSON comes out as JSON.
 fn long_message(text: &str, max_chars: usize, role: Role, draft: &Draft<'_, '_>) -> String {
     let tenth = max_chars / 10;
     let standing = |between: Range<usize>| match role {
@@ -113,8 +113,8 @@ fn long_message(text: &str, max_chars: usize, role: Role, draft: &Draft<'_, '_>)
         .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, draft.language(), standing))
 }
 
-/// Returns the sentences of the user `between` the two ends of `text` that hold for good, in order, each once: rules before facts
-/// and then the newest, as far as they have at most `max_chars` together with the marks around them.
+/// Returns the user's rules and facts `between` the two ends of `text`, each once, in order: rules first and then the
+/// newest, as far as they and the marks around them have at most `max_chars`.
 fn standing(text: &str, between: Range<usize>, max_chars: usize, language: Language) -> Vec<Range<usize>> {
     let mark_chars = elision::gap(&text[between.clone()], language).chars().count() + excerpt::FENCE.len();
     let claims = rules::said(text).claims;
@@ -137,10 +137,10 @@ fn standing(text: &str, between: Range<usize>, max_chars: usize, language: Langu
     kept
 }
 
-/// A message cut at fewer characters would be longer than that again with its mark.
+/// Shorter messages would not get shorter, with a mark.
 const MIN_MESSAGE_CHARS: usize = 400;
 
-/// Returns the texts that messages of a role say, as (entry, piece); without what is pinned.
+/// Returns the texts of messages of a role as (entry, piece), except pinned ones.
 fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usize)> {
     let may_go = |entry: &Entry| entry.dropped.is_none() && !entry.is_pinned && role(entry.role);
     let entries = draft.entries.iter().enumerate().filter(|(_, entry)| may_go(entry));
@@ -149,12 +149,12 @@ fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usiz
             let says = |slot| matches!(slot, Slot::Content | Slot::Part(_));
             entry.pieces.iter().enumerate().filter(move |(_, piece)| says(piece.slot)).map(move |(i, _)| (index, i))
         })
-        // The mark for an attachment stands where no text was, and must not make the texts beside it too many.
+        // The mark of an attachment replaced no text, so it does not count as one.
         .filter(|&(entry, piece)| !elision::is_whole(draft.text(entry, piece)))
         .collect()
 }
 
-/// Returns whether `text` has more than `chars` characters; reads it only when its bytes leave that open.
+/// Returns whether `text` has more than `chars` characters; decides by its bytes if it can.
 pub fn longer_than(text: &str, chars: usize) -> bool {
     text.len() > chars && text.chars().nth(chars).is_some()
 }

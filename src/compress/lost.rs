@@ -1,6 +1,6 @@
-//! What a request no longer says: names and error lines that came in and stand nowhere in what goes out.
+//! Finds what a request no longer says: names and error lines that came in and are not sent.
 //!
-//! It follows from the messages before and after alone, whatever was cut and how often.
+//! It compares the messages before and after, whatever was cut and how often.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use crate::text::segments::{Class, Segments, is_error};
 use crate::text::terms::{self, Term, TermKind};
 use crate::tokens::BuildMixedHasher;
 
-/// Something exact that a request no longer says.
+/// A name or error line that a request no longer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// The index of the last message that said it, in the conversation that came in.
+    /// Index of the last message that said it, in the original conversation.
     pub index: usize,
     /// What it is.
     pub kind: LostKind,
-    /// Its text, as that message has it.
+    /// Its text in that message.
     pub text: String,
 }
 
@@ -50,9 +50,9 @@ impl LostKind {
     }
 }
 
-/// Returns what `before` says and `after` does not, in the order of `before`, each once, where it was said last.
+/// Returns what `before` says and `after` does not, each once, at its last place, in the order of `before`.
 ///
-/// System messages and reasoning are not looked through, and neither are dates and times. O(bytes) of both.
+/// Ignores system messages, reasoning, dates and times. O(bytes) of both.
 pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
     let mut said: HashSet<Term, BuildMixedHasher> = HashSet::default();
     let mut lines: HashSet<&str> = HashSet::new();
@@ -113,7 +113,7 @@ fn each_said<'m>(message: &'m Message<'_>, mut visit: impl FnMut(&'m str)) {
     message.tool_calls.iter().filter_map(|call| call.arguments.as_ref()).for_each(|text| visit(text.as_str()));
 }
 
-/// Returns where the names of `text` are that were not `said`, and remembers them; of one within another the outer one.
+/// Returns the places of names in `text` that are not in `said`, and adds them; of nested names the outer one.
 fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<usize>> {
     let mut names: Vec<(Range<usize>, Term)> = Vec::new();
     terms::scan(text, |term, start| {
@@ -125,7 +125,7 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
         }
     });
     names.sort_by_key(|(name, _)| (name.start, std::cmp::Reverse(name.end)));
-    // One table for what was said and what is found: of many names each look-up is a cache miss.
+    // One table for both, said and found: with many names each look-up is a cache miss.
     let (mut end, mut outer, mut others) = (0, Vec::new(), Vec::new());
     for (name, term) in names {
         let is_outer = name.start >= end;
@@ -141,7 +141,7 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
     outer
 }
 
-/// Returns the lines of a result that report an error, with their places; of a template only its first lines.
+/// Returns the lines of a result that report an error, with their places; of similar ones only the first.
 pub fn errors(text: &str) -> Vec<(usize, &str)> {
     let mut errors = Vec::new();
     let segments = Segments::of(text);

@@ -1,10 +1,9 @@
-//! Compression: a request that fits, planned and not yet carried out.
+//! Plans a request that fits; the caller carries the plan out.
 //!
-//! [`compress`] runs before every model call and mostly has nothing to do: bounds and cached counts show it. What fits stays
-//! as it came, but for calls and results that must be repaired. What does not is cut in rare large steps of [`compaction`],
-//! so that a provider's prompt cache lasts from one to the next. In a step the passes run in order on a [`draft`]: old
-//! reasoning, single results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a
-//! provider has rejected.
+//! [`compress`] runs before every model call. Mostly bounds and cached counts prove that there is nothing to do. A request
+//! that fits changes only where calls and results need repair. Others are cut in rare large steps of [`compaction`], so that
+//! a provider's prompt cache lasts between them. A step runs its passes in order on a [`draft`]: old reasoning, single
+//! results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a provider has rejected.
 
 mod archive_paths;
 mod asked_for;
@@ -44,7 +43,7 @@ use crate::tokens::{self, Tokens};
 use archive_paths::ArchivePaths;
 use draft::Draft;
 
-/// Returns the caches of the core, each with its share; the binding has two of its own.
+/// Returns the caches of the core with their shares; the binding has two more.
 pub fn caches() -> [(&'static Share, &'static dyn Cache); 5] {
     let [counts, cuts] = tokens::caches();
     [
@@ -64,13 +63,13 @@ pub use plan::{CallEdit, Cut, Edit, NO_REASONING, NewMessage, Output, Plan, Reas
 pub use priority::{Priority, classify};
 pub use superseded::superseded_results;
 
-/// Returns the plan for the next call, or `None` when the messages may go as they are.
+/// Returns the plan for the next call, or `None` if the messages may be sent unchanged.
 ///
-/// The same messages give the same plan, and more of them one that begins with the same messages, until the budget is
-/// reached again: see [`CompactionCache`]. After a request was rejected, a caller that wants smaller ones from now on says so by a
-/// lower `window_tokens`.
+/// The same messages give the same plan; more of them give one that begins with the same messages, until the budget is
+/// reached again: see [`CompactionCache`]. After a rejection, a caller that wants smaller requests passes a smaller
+/// `window_tokens`.
 ///
-/// Cost of the usual call, where every text's count is cached and nothing is cut: one look at each message.
+/// Usual cost, with every count cached and nothing cut: one look at each message.
 ///
 /// # Errors
 ///
@@ -88,7 +87,7 @@ pub fn is_no_op(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens)
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.
 ///
-/// All reasoning goes, and what is over the target is cut as in [`compress`], without regard for its other limits.
+/// All reasoning goes, and what exceeds the target is cut as in [`compress`]; its other limits do not apply.
 ///
 /// # Errors
 ///
@@ -101,9 +100,9 @@ pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
     })
 }
 
-/// Returns the plan for the next attempt after a request was refused: at most `max_tokens`.
+/// Returns the plan for the next attempt after a refusal: at most `max_tokens`.
 ///
-/// Reasoning before the last message of the user goes, as far as the provider does not want it back.
+/// Reasoning before the last message of the user goes, unless the provider requires it.
 ///
 /// # Errors
 ///
@@ -116,8 +115,8 @@ pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -
     })
 }
 
-/// Returns the plan for a request of at most `max_tokens`, calls and results repaired; nothing else is changed where
-/// that is enough.
+/// Returns the plan for a request of at most `max_tokens`. Calls and results are repaired; nothing else changes if that is
+/// enough.
 ///
 /// # Errors
 ///
@@ -126,11 +125,11 @@ pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -> R
     fit_above(view, request, max_tokens, view.len())
 }
 
-/// As [`fit`]; messages from index `above` on stay as they are, with the calls that they answer.
+/// As [`fit`]; messages from index `above` on stay unchanged, with the calls that they answer.
 ///
 /// # Errors
 ///
-/// As [`emergency`], for these messages, too.
+/// As [`emergency`], with these messages counted.
 pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens, above: usize) -> Result<Plan> {
     late::planned(view, request, above, |view, above| {
         let mut draft = draft(view, request);

@@ -1,8 +1,8 @@
-//! Where a request says what it has lost: notes for messages left out, and the ledger behind the first of them.
+//! Places notes for messages that were left out, and the ledger behind the first of them.
 //!
-//! Many chat templates refuse two messages of the user, or of the assistant, in a row. So roles alternate in what is left
-//! wherever they did before: messages of the user become one where all between them is gone, and a note joins the message
-//! beside it. It stands alone only where that gives each side its turn.
+//! Many chat templates refuse two consecutive messages of the user or the assistant. So roles alternate wherever they did
+//! before: messages of the user are joined if everything between them is gone, and a note joins the message beside it. It
+//! stands alone only if each side gets its turn by that.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::tokens::Tokens;
 use super::draft::{Draft, Slot};
 use super::plan::{NewMessage, Reason};
 
-/// What a request says of what it has lost, and how; what a fit leaves beside the draft.
+/// Result of a fit beside the draft: the ledger, and how notes are placed.
 #[derive(Debug)]
 pub struct LeftOut {
     /// The message that lists names and calls.
     pub ledger: Option<String>,
-    /// Whether notes are messages of their own and no messages are joined, for want of tokens.
+    /// Whether notes are messages of their own and no messages are joined, because joining costs tokens.
     pub notes_apart: bool,
-    /// Tokens that notes may have; one beyond that is left out too, for the budget holds first.
+    /// Most tokens of notes; others are dropped, for the budget comes first.
     pub max_note_tokens: Tokens,
 }
 
@@ -39,24 +39,23 @@ impl LeftOut {
     }
 }
 
-/// The notes of a draft, and which messages become one.
+/// The notes of a draft, and the messages that are joined.
 pub struct Notes<'l> {
     left_out: &'l LeftOut,
     notes: Vec<Note>,
-    /// By entry of a message of the user: the entry that it becomes a part of.
+    /// By entry of a joined message of the user: the entry that it is joined to.
     merged: BTreeMap<usize, usize>,
-    /// What a note of the assistant's needs beside its text.
+    /// The field of reasoning that a note of the assistant needs.
     reasoning: Option<Field>,
 }
 
-/// A note for messages that were left out. Gaps with few messages between them share one: with one for each there would be
-/// more notes than words.
+/// A note for messages that were left out. Near gaps share one: otherwise there would be more notes than words.
 struct Note {
-    /// Where it belongs: behind the entries before this one.
+    /// It stands before this entry.
     at: usize,
-    /// 0 where there is only the ledger, or was an older one.
+    /// 0 for the ledger alone, a new or an older one.
     messages: usize,
-    /// Whether others lie between them.
+    /// Whether kept messages stand between them.
     is_scattered: bool,
     place: Placement,
 }
@@ -71,10 +70,10 @@ enum Placement {
     Behind(usize),
 }
 
-/// What stands on one side of a gap. An entry is given where text may be joined to its own.
+/// The message on one side of a gap, with its entry if text may be joined to it.
 #[derive(Clone, Copy)]
 enum Side {
-    /// Nothing, or a message of the system.
+    /// None, or a system message.
     Edge,
     User(Option<usize>),
     Assistant(Option<usize>),
@@ -82,13 +81,13 @@ enum Side {
     Result(Option<usize>),
 }
 
-/// What a request is made of.
+/// A message in its place in the request.
 pub enum Placed {
-    /// A message that was not there.
+    /// A new message.
     New(NewMessage),
-    /// An entry, left out or not; with its new content where other texts join it.
+    /// An entry, left out or not; with its new content if texts are joined to it.
     Entry(usize, Option<String>),
-    /// An entry whose text is a part of another's now.
+    /// An entry that is joined to another.
     Merged(usize),
 }
 
@@ -106,7 +105,7 @@ impl<'l> Notes<'l> {
         Self { left_out, notes: gaps.notes, merged: gaps.merged, reasoning: wanted_reasoning(draft) }
     }
 
-    /// Returns the tokens of the request with its notes: estimated where texts are joined, unless they stay apart.
+    /// Returns the tokens of the request with its notes; an estimate if texts are joined.
     pub fn tokens(&self, draft: &Draft<'_, '_>) -> Tokens {
         let framing = draft.tokens_of(Role::User, "") - JOINT;
         let of_notes = self.notes.iter().filter_map(|note| {
@@ -123,8 +122,8 @@ impl<'l> Notes<'l> {
         draft.tokens() + self.left_out.ledger_tokens(draft) + of_notes.sum::<Tokens>() - saved
     }
 
-    /// Returns what the request is made of, in order, and its tokens. Where notes stay apart from messages, those have a place
-    /// that fit `max_tokens`.
+    /// Returns the messages of the request, in order, and its tokens. Notes that stay apart are added as long as they fit
+    /// `max_tokens`.
     pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Placed>, Tokens) {
         if self.left_out.notes_apart { self.apart(draft, max_tokens) } else { self.joined(draft) }
     }
@@ -132,7 +131,7 @@ impl<'l> Notes<'l> {
     fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Placed>, Tokens) {
         let own = |entry: usize| content(draft, entry).map_or("", |(_, text)| text).to_owned();
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len());
-        // By entry of a message that others join: all of its texts.
+        // By entry that others are joined to: all of its texts.
         let mut texts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
         let mut notes = self.notes.iter().peekable();
         let mut ledger = self.left_out.ledger.clone();
@@ -191,7 +190,7 @@ impl<'l> Notes<'l> {
         NewMessage { role, content, tool_call_id: None, name: None, reasoning }
     }
 
-    /// Returns the same with messages as they are, and notes of their own as far as they fit.
+    /// As [`Self::joined`], without joining: notes are messages of their own as far as they fit.
     fn apart(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Placed>, Tokens) {
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
         let mut tokens = draft.tokens() + self.left_out.ledger_tokens(draft);
@@ -217,7 +216,7 @@ impl<'l> Notes<'l> {
     }
 }
 
-/// What stands between texts that are joined, and its tokens.
+/// The separator of joined texts, and its tokens.
 const BETWEEN: &str = "\n\n";
 const JOINT: Tokens = Tokens(1);
 
@@ -234,27 +233,27 @@ fn wanted_reasoning(draft: &Draft<'_, '_>) -> Option<Field> {
     if draft.counter.family().wants_reasoning { given.next() } else { None }
 }
 
-/// Returns the tokens and the text of an entry's string content as it is now.
+/// Returns the tokens and current text of an entry's string content.
 fn content<'d>(draft: &'d Draft<'_, '_>, entry: usize) -> Option<(Tokens, &'d str)> {
     let pieces = &draft.entries[entry].pieces;
     let piece = pieces.iter().position(|piece| piece.slot == Slot::Content)?;
     Some((pieces[piece].tokens, draft.text(entry, piece)))
 }
 
-/// The gaps of a draft, one after the other.
+/// Finds the gaps of a draft.
 struct Gaps<'d, 'v, 'a> {
     draft: &'d Draft<'v, 'a>,
     last_user: Option<usize>,
-    /// Position of the newest group, which stays as it is.
+    /// Position of the newest group, which no note joins.
     newest: usize,
     notes: Vec<Note>,
     merged: BTreeMap<usize, usize>,
-    /// What stands before the gap that is open, or before the next one.
+    /// The message before the open gap, or before the next one.
     before: Side,
-    /// Where the last message of the user is, and what stands before it.
+    /// Position of the last message of the user, and the message before it.
     fixed: (usize, Side),
     open: Option<Gap>,
-    /// Messages that stay behind the last gap.
+    /// Kept messages since the last gap.
     since: usize,
 }
 
@@ -262,7 +261,7 @@ struct Gap {
     at: usize,
     messages: usize,
     is_scattered: bool,
-    /// Whether its last message is one of the user.
+    /// Whether its last message is the user's.
     is_of_user: bool,
 }
 
@@ -281,7 +280,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         }
     }
 
-    /// Goes on by an entry; a repair is no loss that the model should be told of.
+    /// Processes one entry. Repairs are not reported as losses.
     fn pass(&mut self, position: usize) {
         let entry = &self.draft.entries[position];
         match (entry.dropped, entry.index()) {
@@ -300,7 +299,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
                 }
                 self.before = side;
                 self.since += 1;
-                // Nothing stands between a call and its results.
+                // Nothing may stand between a call and its results.
                 if is_result {
                     self.say_again(position + 1, lost);
                 }
@@ -308,7 +307,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         }
     }
 
-    /// Adds a message, and what notes in it stand for.
+    /// Adds a message to the gap, and those that notes in it stand for.
     fn leave_out(&mut self, at: usize, index: usize) {
         let (messages, is_scattered) = self.draft.stands_for(index);
         let is_of_user = self.draft.view[index].role == Role::User;
@@ -318,10 +317,10 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         gap.is_of_user = is_of_user;
     }
 
-    /// Returns how many messages notes stood for that were cut out of a message that stays.
+    /// Returns the number of messages behind notes that were cut out of a kept message.
     fn lost(&self, position: usize, index: usize) -> usize {
         let (said, _) = self.draft.stands_for(index);
-        // Without a note in it a message stands for itself, cut or not.
+        // A message without a note stands for itself, cut or not.
         if said <= 1 {
             return 0;
         }
@@ -355,8 +354,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
                 Side::User((is_plain && !is_last && !is_kept).then_some(position))
             }
             Role::Assistant => {
-                // A signature may be of the text; clients take the text away that stands beside calls, as nanobot does
-                // since 0.1.5.
+                // A signature may cover the text. Clients remove text beside calls, as nanobot does since 0.1.5.
                 let is_free =
                     message.tool_calls.is_empty() && !message.fields.iter().any(|(field, _)| field.is_signature());
                 Side::Assistant((takes_text && is_free && position < self.newest).then_some(position))
@@ -365,7 +363,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         }
     }
 
-    /// Ends the gap that is open, if one is: `after` stands behind it.
+    /// Closes the open gap, if there is one, before the message `after`.
     fn close(&mut self, after: Side) {
         let Some(Gap { at, messages, is_scattered, is_of_user }) = self.open.take() else { return };
         let is_near = self.since <= elision::NEAR_GAPS;
@@ -374,12 +372,12 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             let head = self.merged.get(&before).copied().unwrap_or(before);
             self.merged.insert(after, head);
         }
-        // Neither takes a note, and one between them would be a second turn of the user: it stands before both.
+        // Neither takes a note, and one between them would be a second turn of the user: it moves before both.
         let is_moved = matches!((self.before, after), (Side::User(None), Side::Assistant(None)));
         let (at, before) = if is_moved { self.fixed } else { (at, self.before) };
         let after = if is_moved { Side::User(None) } else { after };
         let (place, is_turn) = place(before, after);
-        // An older ledger stands for no message; its turn is one.
+        // An older ledger stands for no message, but for a turn.
         let messages = messages.max(usize::from(is_turn));
         let note = |messages, place| Note { at, messages, is_scattered, place };
         match (self.notes.last_mut(), before, after) {
@@ -387,7 +385,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
                 last.messages = last.messages.saturating_add(messages);
                 last.is_scattered = true;
             }
-            // A turn of each side is missing before the last message of the user.
+            // Before the last message of the user a turn of each side is missing.
             (_, Side::Edge, Side::User(None)) if messages > 1 => {
                 self.notes.push(note(messages - 1, Placement::Alone(Role::User)));
                 self.notes.push(note(1, Placement::Alone(Role::Assistant)));
@@ -399,14 +397,14 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         }
     }
 
-    /// Adds a note of nothing, for the ledger of a draft all of whose messages stay.
+    /// Adds an empty note for the ledger of a draft that keeps all messages.
     fn place_ledger(&mut self) {
         let stays = |&position: &usize| {
             let entry = &self.draft.entries[position];
             entry.dropped.is_none() && entry.role != Role::System
         };
         let all = || (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
-        // JSON is better than nothing: where there is no other place, a message of its own would be a second turn.
+        // JSON takes the text if nothing else does: a message of its own would be a second turn.
         let takes_text = |&(position, side): &(usize, Side)| {
             let is_free = matches!(side, Side::Result(_)) && position < self.newest;
             is_free && self.draft.message(position).is_some() && content(self.draft, position).is_some()
@@ -422,7 +420,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
     }
 }
 
-/// Returns where the note of a gap stands, and whether a turn would be missing without it.
+/// Returns the placement of a gap's note, and whether a turn would be missing without it.
 fn place(before: Side, after: Side) -> (Placement, bool) {
     use Side::{Assistant, Edge, Result, User};
     match (before, after) {

@@ -1,5 +1,4 @@
-//! What stays whole because the user said so: messages with a marker, and the last reads of files that a pattern names, with what
-//! was changed in them since.
+//! Finds pinned messages: those with a marker, and the last reads of files that a pattern names, with their edits since.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,33 +9,33 @@ use crate::message::{Content, Message, Part, Role, Text, ToolCall};
 use crate::text::rules::is_pinned;
 use crate::tools::{Action, Effect, has_failed};
 
-/// What is pinned in a conversation that is seen message by message. It follows from the messages so far alone.
+/// The pinned messages of a conversation, read message by message: they follow from the messages so far alone.
 pub struct Pins<'p, 'v> {
     patterns: &'p [String],
-    /// Of the newest message that has some, with its index.
+    /// The calls of the newest message that has some, with its index.
     calls: (usize, &'v [ToolCall<'v>]),
-    /// Messages of the user, by index.
+    /// Messages with a marker, by index.
     said: Vec<usize>,
-    /// By file and arguments: the index of the result; of what was written whole, that of the call's message.
+    /// By file and arguments: the index of the result; for a file written as a whole, that of the call's message.
     reads: HashMap<(String, &'v str), usize>,
-    /// By file: the indices of messages whose calls changed some of it.
+    /// Files and the indices of messages whose calls edited them.
     edits: Vec<(String, usize)>,
 }
 
 impl<'p, 'v> Pins<'p, 'v> {
-    /// Starts with no message seen.
+    /// Starts before the first message.
     pub fn new(patterns: &'p [String]) -> Self {
         Self { patterns, calls: (0, &[]), said: Vec::new(), reads: HashMap::new(), edits: Vec::new() }
     }
 
-    /// Returns what is pinned in all of `view`.
+    /// Returns the pins of all of `view`.
     pub fn of(view: &'v [Message<'v>], patterns: &'p [String]) -> Self {
         let mut this = Self::new(patterns);
         view.iter().enumerate().for_each(|(index, message)| this.see(index, message));
         this
     }
 
-    /// Goes on to the next message.
+    /// Reads the next message.
     pub fn see(&mut self, index: usize, message: &'v Message<'v>) {
         match message.role {
             Role::User if says_so(message) => self.said.push(index),
@@ -58,7 +57,7 @@ impl<'p, 'v> Pins<'p, 'v> {
         let Action { effect, files } = Action::of(name.as_str(), &values);
         for file in files {
             if effect == Effect::WritesFile {
-                // What was read says nothing of the file any more.
+                // Earlier reads are outdated.
                 self.reads.retain(|(read, _), _| *read != file);
                 self.edits.retain(|(edited, _)| *edited != file);
             }
@@ -74,7 +73,7 @@ impl<'p, 'v> Pins<'p, 'v> {
         }
     }
 
-    /// Iterates over the indices of what is pinned, in order.
+    /// Iterates over the indices of pinned messages, in order.
     pub fn indices(&self) -> impl Iterator<Item = usize> {
         let mut oldest: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
         for ((file, _), index) in self.reads.iter().filter(|_| !self.edits.is_empty()) {
@@ -91,7 +90,7 @@ impl<'p, 'v> Pins<'p, 'v> {
     }
 }
 
-/// Returns whether the arguments of a call that writes a file say all that is in it.
+/// Returns whether the arguments of a write have all that is in the file.
 fn holds_text(arguments: &Value) -> bool {
     ["content", "contents", "text", "file_text"].iter().any(|key| arguments.get(key).is_some_and(Value::is_string))
 }
@@ -101,7 +100,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Returns whether two paths may be of one file: one of them may begin further down.
+/// Returns whether two paths may name one file: one may be relative to a deeper folder.
 fn may_be_same(one: &str, other: &str) -> bool {
     let (long, short) = if one.len() < other.len() { (other, one) } else { (one, other) };
     long.strip_suffix(short).is_some_and(|start| start.is_empty() || start.ends_with(['/', '\\']))
@@ -116,19 +115,19 @@ fn says_so(message: &Message<'_>) -> bool {
     }
 }
 
-/// Returns whether a pattern (`*` any characters, `?` one) names a file: its path, or the end of it from a folder on; with a slash
-/// at its end what is in a folder.
+/// Returns whether a pattern (`*` any characters, `?` one) matches a path, or its end from a folder on; with a slash at its
+/// end it matches everything in a folder.
 fn is_named(path: &str, pattern: &str) -> bool {
     let pattern = pattern.replace('\\', "/").replace("/**/", "/*");
     let in_folder = if pattern.ends_with('/') { "*" } else { "" };
-    // It may begin anywhere.
+    // The pattern may match in any folder.
     let end = ["./", "**/"].iter().find_map(|start| pattern.strip_prefix(start)).unwrap_or(&pattern);
     let pattern: Vec<char> = end.chars().chain(in_folder.chars()).collect();
     let starts = path.char_indices().filter(|(_, sign)| matches!(sign, '/' | '\\')).map(|(at, _)| at + 1);
     std::iter::once(0).chain(starts).any(|start| is_match(&path[start..], &pattern))
 }
 
-/// O(n m): each star is tried from where the one before it ended.
+/// Backtracks to the last star. O(n m).
 fn is_match(text: &str, pattern: &[char]) -> bool {
     let text: Vec<char> = text.chars().map(|sign| if sign == '\\' { '/' } else { sign }).collect();
     let (mut t, mut p, mut star) = (0, 0, None);

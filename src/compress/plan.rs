@@ -1,4 +1,4 @@
-//! What comes out: for each message keep, edit or leave out, and the receipt of it.
+//! The plan: keep, edit or leave out each message, with a receipt.
 
 use crate::error::{Error, Result};
 use crate::message::{BlockKind, Content, Field, Message, Part, Role, Text};
@@ -6,19 +6,20 @@ use crate::tokens::{Source, Tokens};
 
 use crate::archive::Archived;
 
-/// What a request is to hold, in order.
+/// The messages of a request, in order, and what was cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The messages of the request.
     pub outputs: Vec<Output>,
     /// What was cut.
     pub receipt: Receipt,
-    /// The texts whose files marks name, in the order of the conversation: what must be in the archive when this is sent.
+    /// The texts whose archive files marks name, in the order of the conversation. They must be in the archive before this
+    /// is sent.
     pub archived: Vec<Archived>,
 }
 
 impl Plan {
-    /// Returns about how many bytes it has on the heap.
+    /// Returns its approximate size on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         let outputs = self.outputs.iter().map(|output| match output {
             Output::Keep(_) => 0,
@@ -32,8 +33,7 @@ impl Plan {
             + self.archived.iter().map(|archived| archived.name.capacity()).sum::<usize>()
     }
 
-    /// Checks that no message goes whose part is a call of Anthropic's form, or the result of one: what is left of the
-    /// two would be refused.
+    /// Checks that every message with a call or result in Anthropic's form stays: providers refuse one without the other.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Plan {
     }
 }
 
-/// Returns the bytes of strings, with a header for each allocation.
+/// Returns the bytes of strings, allocation headers included.
 fn texts_bytes<'t>(texts: impl IntoIterator<Item = Option<&'t String>>) -> usize {
     texts.into_iter().flatten().map(|text| text.capacity() + 16).sum()
 }
@@ -67,16 +67,16 @@ fn texts_bytes<'t>(texts: impl IntoIterator<Item = Option<&'t String>>) -> usize
 /// One message of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The message at this index, as it is.
+    /// The message at this index, unchanged.
     Keep(usize),
     /// The message at this index, with changes.
     Edit(usize, Edit),
-    /// A message that was not there: a result that a call lacked, or a note for messages left out.
+    /// A new message: a missing result, or a note.
     New(NewMessage),
 }
 
 impl Output {
-    /// Returns the message as the request has it; `view` is what the plan was made of.
+    /// Returns the message of the request; `view` is the plan's input.
     pub fn message<'m>(&'m self, view: &'m [Message<'_>]) -> Message<'m> {
         match self {
             Self::Keep(index) => view[*index].clone(),
@@ -86,16 +86,16 @@ impl Output {
     }
 }
 
-/// The changes to one message; what is not named stays.
+/// The changes to one message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
     /// The new string content.
     pub content: Option<String>,
-    /// New text in place of parts of a list content, by the part's index.
+    /// New text of parts of a list content, by index.
     pub parts: Vec<(usize, String)>,
-    /// Changed tool calls, by their index.
+    /// Changed tool calls, by index.
     pub calls: Vec<(usize, CallEdit)>,
-    /// The call that a result answers.
+    /// The id of the call that a result answers.
     pub tool_call_id: Option<String>,
     /// New text of other fields; an empty one removes the field.
     pub fields: Vec<(Field, String)>,
@@ -159,7 +159,7 @@ pub struct CallEdit {
     pub arguments: Option<String>,
 }
 
-/// A message that the conversation did not have.
+/// A message that is not in the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
     /// `tool` for a missing result, `user` or `assistant` for a note.
@@ -175,7 +175,7 @@ pub struct NewMessage {
 }
 
 impl NewMessage {
-    /// Returns it as messages are read.
+    /// Returns it as a message of a view.
     pub fn view(&self) -> Message<'_> {
         Message {
             tool_call_id: self.tool_call_id.as_deref().map(Text::new),
@@ -186,7 +186,7 @@ impl NewMessage {
     }
 }
 
-/// What stands for thoughts that nobody has, where a provider looks whether there are any.
+/// Replaces reasoning that is gone, for providers that require some.
 pub const NO_REASONING: &str = "[reasoning left out]";
 
 /// Why something was cut or changed.
@@ -194,11 +194,11 @@ pub const NO_REASONING: &str = "[reasoning left out]";
 pub enum Reason {
     /// A result without a call, or a second one to the same call.
     OrphanResult,
-    /// A result that stood behind other messages than its call's: it was moved there, and nothing of it is gone.
+    /// A result that other messages separated from its call: it was moved, and nothing of it is gone.
     LateResult,
     /// A call without a result.
     MissingResult,
-    /// A call without an id or name, with an id used twice, or with arguments that are no JSON text.
+    /// A call without an id or name, with an id used twice, or with arguments that are not valid JSON.
     MalformedCall,
     /// Old reasoning.
     Reasoning,
@@ -210,12 +210,12 @@ pub enum Reason {
     LongMessage,
     /// The request was over its budget.
     Budget,
-    /// Other texts joined it, or its text another message: nothing of it is gone.
+    /// Joined with other messages: nothing of it is gone.
     Joined,
 }
 
 impl Reason {
-    /// Returns the reason as users see it.
+    /// Returns its public name.
     pub fn name(self) -> &'static str {
         match self {
             Self::OrphanResult => "orphan_result",
@@ -235,20 +235,20 @@ impl Reason {
 /// One cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// The message's index in the conversation that came in.
+    /// The message's index in the original conversation.
     pub index: usize,
     /// Why.
     pub reason: Reason,
-    /// Tokens of what was cut, before.
+    /// Tokens before.
     pub tokens_before: Tokens,
-    /// Tokens of what stands there now.
+    /// Tokens after.
     pub tokens_after: Tokens,
 }
 
-/// What was cut, and how large the request was and is.
+/// What was cut, and the tokens before and after.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// Tokens of the request before; `None` where a bound showed that nothing had to be counted.
+    /// Tokens of the request before; `None` if a bound made counting unnecessary.
     pub tokens_before: Option<Tokens>,
     /// Tokens of the request after.
     pub tokens_after: Option<Tokens>,

@@ -1,4 +1,4 @@
-//! How much a message matters, by rules alone: document 001, stage six.
+//! Rates how much a message matters, by rules alone. Source: document 001, stage six.
 
 use std::sync::LazyLock;
 
@@ -18,18 +18,17 @@ pub enum Priority {
     High,
 }
 
-/// Bytes of a message that are searched for keywords; a rule is stated early, and a paste must not cost more than it.
+/// Bytes that are searched for keywords: rules are stated early, and a paste must cost no more.
 const SEARCHED_BYTES: usize = 16_384;
 
-/// Compiled once; the patterns are literals, and `the_patterns_compile` proves them. Words end where ASCII letters end:
-/// Chinese has no spaces around them, and every other boundary is ten times slower.
+/// Compiled once; the patterns are literals, and `the_patterns_compile` proves them. Word boundaries are those of ASCII:
+/// Chinese has no spaces around words, and Unicode boundaries are ten times slower.
 #[allow(clippy::expect_used)]
 fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("the pattern is a literal")
 }
 
-/// Words that make a message matter. Found anew each time: what is searched is read by the counter, too, and a cache of the
-/// answers would hash it as well.
+/// Words that make a message matter. Not cached: the counter reads the same bytes, and a cache would hash them as well.
 static KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|(?-u:\b)(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)(?-u:\b)",
@@ -40,9 +39,9 @@ static ASSISTANT_KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?i)决定|架构|约束|(?-u:\b)(?:todo|decide[sd]?|decision|architecture|constraints?)(?-u:\b)")
 });
 
-/// Returns how much `message` matters; `effect` is what the call did that it answers. O(1) in its length.
+/// Returns how much `message` matters; `effect` is that of the call it answers. O(1) in its length.
 ///
-/// A tool's result counts by the tool first: the source of a look-up is still there, whatever words it holds.
+/// The effect comes before words: the source of a look-up is still there, whatever it says.
 pub fn classify(message: &Message<'_>, effect: Effect) -> Priority {
     match message.role {
         Role::System => Priority::High,
@@ -51,7 +50,7 @@ pub fn classify(message: &Message<'_>, effect: Effect) -> Priority {
         Role::Tool | Role::Function => {
             match effect {
                 Effect::ReadsFile | Effect::LooksUp => Priority::Low,
-                // Not by the words of a file.
+                // The words of a file do not count.
                 Effect::WritesFile | Effect::EditsFile => Priority::Normal,
                 _ => by_keyword(message, &KEYWORD),
             }

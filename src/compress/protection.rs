@@ -1,4 +1,4 @@
-//! What is protected, and in which order it is given up.
+//! Assigns messages to tiers of protection.
 //!
 //! System messages, the last message of the user and what the caller keeps are never cut. The newest group of calls and
 //! results goes last, the rest of the last round before it, and everything older first.
@@ -9,15 +9,15 @@ use crate::tokens::Tokens;
 
 use super::draft::{Draft, Entry};
 
-/// Which entries belong to which tier.
+/// The tiers of a draft.
 pub struct Protection {
     pub groups: Vec<Group>,
-    /// For each group, its tier, or `None` for what is never cut.
+    /// By group: its tier, or `None` if it is never cut.
     pub tiers: Vec<Option<Tier>>,
     pub last_user: Option<usize>,
 }
 
-/// What is given up first comes first.
+/// In the order in which they are given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     Older,
@@ -61,13 +61,13 @@ impl Protection {
         self.groups.iter().copied().enumerate().filter(move |(position, _)| self.tiers[*position] == Some(tier))
     }
 
-    /// Returns whether a group is a message in words, and no call with its results.
+    /// Returns whether a group is a message in words rather than a call with its results.
     pub fn is_talk(draft: &Draft<'_, '_>, group: Group) -> bool {
         let calls = |message: &Message<'_>| !message.tool_calls.is_empty();
         group.end - group.start == 1 && group.role != Role::Tool && !draft.message(group.start).is_some_and(calls)
     }
 
-    /// Returns the tokens of what is never cut, part by part.
+    /// Returns the tokens of the parts that are never cut.
     pub fn floor(&self, draft: &Draft<'_, '_>) -> Vec<(&'static str, Tokens)> {
         let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum();
         let last_user = self.last_user.map_or(Tokens::ZERO, |index| draft.entries[index].tokens());

@@ -1,4 +1,4 @@
-//! Repair of calls and results: every call is answered exactly once, directly behind its message.
+//! Repairs calls and results: every call is answered exactly once, directly behind its message.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ const UNNAMED_TOOL: &str = "unknown_tool";
 /// The arguments that a call without any gets.
 const NO_ARGUMENTS: &str = "{}";
 
-/// Returns whether there is nothing to repair; O(messages), and O(n) in arguments that were never looked at.
+/// Returns whether there is nothing to repair. O(messages), and O(n) in arguments seen for the first time.
 pub fn are_sound(view: &[Message<'_>]) -> bool {
     let mut at = 0;
     while at < view.len() {
@@ -60,11 +60,11 @@ fn is_well_formed(call: &ToolCall<'_>) -> bool {
 
 /// Returns the messages as entries of a request, repaired:
 ///
-/// - a result that answers no call of the message before it, or one that is answered already, is left out
-///   (`drop_orphan_results` in nanobot's words); late ones have moved there: see [`super::late`];
+/// - a result without an open call in the message before it is left out (`drop_orphan_results` in nanobot's words); late
+///   results have moved there: see [`super::late`];
 /// - a call without a result gets one that says so (`backfill_missing_results`);
-/// - a call without an id, or with one that its message has used, gets a new id, and its result with it; one without a
-///   name is called `unknown_tool`; arguments that are no JSON text become it.
+/// - a call without an id, or with one already used in its message, gets a new id, and its result with it; one without a
+///   name is called `unknown_tool`; arguments that are not valid JSON become a JSON object.
 pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(view.len());
     let mut at = 0;
@@ -110,27 +110,27 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
     entries
 }
 
-/// The calls of one message while their results are read.
+/// The calls of one message, while their results are read.
 struct Calls<'m> {
     calls: Vec<OpenCall<'m>>,
-    /// Position of the first call that has no result yet, by the id it came with; `None` when all have one.
+    /// By original id: position of the first call without a result; `None` when all have one.
     open: HashMap<&'m str, Option<usize>>,
 }
 
 struct OpenCall<'m> {
     given_id: &'m str,
-    /// Position of the next call that came with the same id.
+    /// Position of the next call with the same original id.
     next: Option<usize>,
     name: &'m str,
-    /// A new id and name, and arguments where there were none.
+    /// A new id and name, and arguments if there were none.
     edit: CallEdit,
-    /// Arguments in place of those that no provider accepts.
+    /// Replaces arguments that no provider accepts.
     arguments: Option<String>,
     answered: bool,
 }
 
 impl OpenCall<'_> {
-    /// Returns the id it has in the request.
+    /// Returns its id in the request.
     fn id(&self) -> &str {
         self.edit.id.as_deref().unwrap_or(self.given_id)
     }
@@ -162,7 +162,7 @@ impl<'m> Calls<'m> {
         calls.reverse();
         for (position, call) in calls.iter_mut().enumerate() {
             if call.given_id.is_empty() || open[call.given_id] != Some(position) {
-                // No two new ids are the same: the position is in each.
+                // The position makes new ids unique.
                 let mut id = format!("call_{index}_{position}");
                 let mut number = 1;
                 while open.contains_key(id.as_str()) {
@@ -175,7 +175,7 @@ impl<'m> Calls<'m> {
         Self { calls, open }
     }
 
-    /// Writes what was repaired into the entry of the message, tokens included.
+    /// Writes the repairs into the entry of the message, tokens included.
     fn repair(&self, entry: &mut Entry, counter: &TokenCounter) {
         for piece in &mut entry.pieces {
             let Slot::Arguments(position) = piece.slot else { continue };
@@ -201,8 +201,8 @@ impl<'m> Calls<'m> {
         }
     }
 
-    /// Finds the calls that results with these ids answer, as their position and the result's new id where it changes;
-    /// `None` for an orphan. Where one side has no id that can be read, a result answers the first call that nothing else does.
+    /// Matches results with these ids to calls: position of the call and the result's new id if it changes; `None` for an
+    /// orphan. If either has no readable id, a result answers the first call that nothing else does.
     fn answers(&mut self, ids: &[&str]) -> Vec<Option<(usize, Option<String>)>> {
         let by_id = |id: &&str| {
             let first = self.open.get_mut(*id)?;
@@ -214,7 +214,7 @@ impl<'m> Calls<'m> {
         for &position in by_id.iter().flatten() {
             self.calls[position].answered = true;
         }
-        // The first calls that may be open: of all, and of those without an id.
+        // The first calls that may be open: any, and those without an id.
         let (mut first, mut first_without_id) = (0, 0);
         let answer = |(id, position): (&&str, Option<usize>)| {
             let from = if id.is_empty() { &mut first } else { &mut first_without_id };
@@ -257,13 +257,13 @@ impl<'m> Calls<'m> {
     }
 }
 
-/// Returns arguments that a provider accepts, or `None` where they already are.
+/// Returns arguments that a provider accepts, or `None` if they are.
 fn repaired_arguments(arguments: &Text<'_>, call: &ToolCall<'_>) -> Option<String> {
     if arguments.as_str().trim().is_empty() {
         return Some(NO_ARGUMENTS.to_owned());
     }
     if !arguments.is_json() {
-        // The model's own words are kept: it may see its mistake.
+        // Keeps the model's own words: it may see its mistake.
         let raw = serde_json::Value::from(arguments.as_str());
         return Some(format!(r#"{{"invalid_json": {raw}}}"#));
     }

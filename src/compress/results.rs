@@ -9,7 +9,7 @@ use super::draft::{Draft, Origin, Slot};
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
 
-/// Returns the highest level at which no more than `room` tokens are used; 0 where none is low enough.
+/// Returns the highest level at which at most `room` tokens are used, or 0.
 pub fn highest(room: Tokens, used_at: impl Fn(Tokens) -> Tokens) -> Tokens {
     let (mut low, mut high) = (0, room.0);
     while low < high {
@@ -19,9 +19,9 @@ pub fn highest(room: Tokens, used_at: impl Fn(Tokens) -> Tokens) -> Tokens {
     Tokens(low)
 }
 
-/// Shortens tool results before the last round until all results together have at most `max_tokens`.
+/// Shortens tool results before the last round until all results have at most `max_tokens` together.
 ///
-/// The results of the last round stay, and so may keep the sum above the limit.
+/// Results of the last round stay, and may keep the sum above that.
 pub fn shrink_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens) {
     let protection = Protection::of(draft);
     let mut candidates = candidates(draft, archive_paths, &protection, &[]);
@@ -41,7 +41,7 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_
     }
 }
 
-/// Returns the tokens of all tool results, those included that a repair put in: the next time they are results like others.
+/// Returns the tokens of all tool results, with backfilled ones: in the next request they are results like others.
 pub fn result_tokens(draft: &Draft<'_, '_>) -> Tokens {
     let kept = draft.entries.iter().filter(|entry| entry.role == Role::Tool && entry.dropped.is_none());
     kept.map(|entry| match &entry.origin {
@@ -54,7 +54,7 @@ pub fn result_tokens(draft: &Draft<'_, '_>) -> Tokens {
 /// Shortens a result to at most `share` tokens, or to its shortest form.
 fn cut(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, candidate: &Candidate, share: Tokens) {
     let (entry, piece) = (candidate.entry, candidate.piece);
-    // There is no part of an attachment.
+    // An attachment stays whole or goes.
     let is_text = !matches!(draft.entries[entry].pieces[piece].slot, Slot::Media(_));
     let short =
         if is_text && share > candidate.floor { archive_paths.within(draft, entry, piece, share) } else { None };

@@ -1,4 +1,4 @@
-//! Results that a later one has replaced: asked for again, written over, or the same to the letter.
+//! Finds results that a later one replaces: the same call, the file written anew, or the same text.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ use crate::tools::{Action, Effect, has_failed};
 use super::draft::Draft;
 use super::late;
 
-/// Why a result says nothing any more that is not said better below, each with the message of the draft that says it.
+/// Why a later message makes a result redundant, with its index in the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Superseded {
     /// The same call was made again later.
@@ -26,7 +26,7 @@ pub enum Superseded {
 }
 
 impl Superseded {
-    /// Returns what a mark says of it.
+    /// Returns the reason in a mark.
     pub fn word(self) -> &'static str {
         match self {
             Self::AskedAgain(_) => "superseded below",
@@ -44,7 +44,7 @@ impl Superseded {
         }
     }
 
-    /// Returns its name for users of the package, and the later message.
+    /// Returns the reason's public name, and the later message.
     fn named(self) -> (&'static str, usize) {
         match self {
             Self::AskedAgain(later) => ("again", later),
@@ -54,10 +54,10 @@ impl Superseded {
     }
 }
 
-/// Returns the results of a conversation that a later one has replaced, in order: the index of each, why, and the index of the
-/// later one. `again`: the same call was made again; `changed`: the file that was read was written; `repeated`: it is the same.
+/// Returns the superseded results of a conversation, in order: index, reason, and index of the later message. Reasons:
+/// `again`, the same call was made again; `changed`, the file was written; `repeated`, the text is the same.
 ///
-/// As a fit of the whole conversation has it. O(n), and counts what was not counted yet.
+/// As a fit of the whole conversation finds them. O(n), and counts new texts.
 pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usize)> {
     let (order, view) = late::moved(view, &late_results(view));
     let draft = super::draft(&view, &Request::new(None, None, Tokens::ZERO));
@@ -71,9 +71,9 @@ pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usi
     found
 }
 
-/// Returns for each entry of the draft whether it is a superseded result.
+/// Returns by entry whether it is a superseded result.
 ///
-/// A call that failed replaces nothing. O(n) in the arguments of all calls and in the bytes of all results.
+/// A failed call replaces nothing. O(n) in the arguments of all calls and the bytes of all results.
 pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut found = vec![None; draft.entries.len()];
     let mut later_calls: HashMap<(&str, String), usize> = HashMap::new();
@@ -102,7 +102,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         };
         if !failed {
             later_calls.insert(call, index);
-            // An edit says what it changed, and the rest of what was read still holds.
+            // After an edit the rest of what was read still holds.
             if effect == Effect::WritesFile {
                 written.extend(files.into_iter().map(|file| (file, index)));
             }
@@ -111,7 +111,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     found
 }
 
-/// A pointer costs more than the text below this.
+/// Below this a pointer costs more than the text.
 const MIN_REPEATED_BYTES: usize = 120;
 
 fn text_of<'m>(message: &'m Message<'_>) -> Option<&'m str> {
@@ -121,10 +121,10 @@ fn text_of<'m>(message: &'m Message<'_>) -> Option<&'m str> {
     }
 }
 
-/// Longer arguments are compared as they are.
+/// Longer arguments are compared byte by byte.
 const MAX_CANONICAL_BYTES: usize = 4096;
 
-/// Returns arguments with all keys in order and without spaces between values, so that equal ones are equal texts.
+/// Returns arguments with sorted keys and no spaces, so that equal ones are equal texts.
 fn canonical(arguments: &str, values: Option<Value>) -> String {
     match values.filter(|_| arguments.len() <= MAX_CANONICAL_BYTES) {
         Some(values) => in_order(values).to_string(),

@@ -1,4 +1,4 @@
-//! From one error to a verdict.
+//! Detects an overflow in one error.
 
 use super::kind::OverflowKind;
 use super::numbers::{self, LimitAndUsed};
@@ -14,20 +14,20 @@ pub struct Overflow {
     /// Tokens allowed, between 1,024 and 10,000,000 when an error states them; from 256 where the words beside the number say
     /// that it is a window or counts tokens. Of a rate ceiling, tokens per minute or day.
     pub limit_tokens: Option<Tokens>,
-    /// Tokens of input that were sent, without the output asked for where the error tells them apart.
+    /// Tokens of input that were sent; without the output, if the error separates them.
     pub used_tokens: Option<Tokens>,
     /// Whether the error says that `used_tokens` are the prompt's alone, as "14989 in the messages, 4096 in the completion".
     pub used_is_prompt: bool,
-    /// Of an [`OutputCap`](OverflowKind::OutputCap), the longest answer that the error says is possible.
+    /// For [`OutputCap`](OverflowKind::OutputCap): the longest answer that is possible, if stated.
     pub output_tokens: Option<Tokens>,
-    /// Of [`RequestBytes`](OverflowKind::RequestBytes), the bytes that are allowed, where the error states them.
+    /// For [`RequestBytes`](OverflowKind::RequestBytes): the bytes that are allowed, if stated.
     pub limit_bytes: Option<u64>,
-    /// Of [`Messages`](OverflowKind::Messages), how many are allowed, where the error states it.
+    /// For [`Messages`](OverflowKind::Messages): how many are allowed, if stated.
     pub limit_messages: Option<u64>,
 }
 
 impl Overflow {
-    /// Returns an overflow without a word on the output.
+    /// Returns an overflow with these numbers only.
     #[must_use]
     pub const fn new(kind: OverflowKind, limit_tokens: Option<Tokens>, used_tokens: Option<Tokens>) -> Self {
         Self {
@@ -42,12 +42,12 @@ impl Overflow {
     }
 }
 
-/// What is known of one failed call. Only errors are read, never what a user, a tool or the model wrote.
+/// A failed call. Only errors are read, never what a user, a tool or the model wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ErrorView<'a> {
     /// The message or the whole body: prose, JSON, a Python repr, cut off or not.
     pub text: &'a str,
-    /// The HTTP status; where it is not known, one that the text names is used.
+    /// The HTTP status; if unknown, one that the text names is used.
     pub status: Option<u16>,
     /// The error's `code`.
     pub code: Option<&'a str>,
@@ -59,10 +59,10 @@ pub struct ErrorView<'a> {
 
 /// Returns the overflow that an error reports, or `None` for every other error.
 ///
-/// Codes decide first. Then what only looks like an overflow is put aside: blocked prompts and people's words about
-/// overflows always; rates, quotas, images, tool pairing and the like unless the text names the context window. Then come
-/// the providers' known forms and at last a sentence that says that something of the prompt is too large. Of a long text
-/// the first and last 8 KB are read. An error without any hint of an overflow costs well under a microsecond.
+/// Codes decide first. Then look-alikes are excluded: blocked prompts and people's words about overflows always; rates,
+/// quotas, images, tool pairing and the like unless the text names the context window. Then come known forms of providers,
+/// and last a sentence that says that something of the prompt is too large. Of a long text the first and last 8 KB are read.
+/// An error without any hint of an overflow costs well under a microsecond.
 #[must_use]
 pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
     let named = [error.code, error.error_type].into_iter().flatten().find_map(patterns::code_kind);
@@ -71,15 +71,15 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         return None;
     }
     let read = reading::read(error.text);
-    let signs = Symptoms::of(&read.text);
+    let symptoms = Symptoms::of(&read.text);
     let named = named.or_else(|| read.codes.iter().find_map(|code| patterns::code_kind(code)));
     let kind = match named {
         // LiteLLM files an output cap under `ContextWindowExceededError`; the text knows better.
-        Some(OverflowKind::Input) if signs.has(Symptom::Output) && !signs.has(Symptom::Combined) => {
+        Some(OverflowKind::Input) if symptoms.has(Symptom::Output) && !symptoms.has(Symptom::Combined) => {
             OverflowKind::OutputCap
         }
         Some(kind) => kind,
-        None => Case { error, text: &read.text, codes: &read.codes, signs }.kind()?,
+        None => Case { error, text: &read.text, codes: &read.codes, symptoms }.kind()?,
     };
     let (limit_tokens, used_tokens) = stated(kind, &read.text);
     let kind = match (kind, limit_tokens.zip(used_tokens)) {
@@ -98,7 +98,7 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         _ => None,
     };
     let limit_bytes = if kind == OverflowKind::RequestBytes { numbers::limit_bytes(&read.text) } else { None };
-    // Without a number nothing says how many would be accepted.
+    // Without a number it is unknown how many would be accepted.
     let limit_messages = if kind == OverflowKind::Messages { Some(numbers::limit_messages(&read.text)?) } else { None };
     let used_is_prompt = used_tokens.is_some() && numbers::named_prompt(read.text.as_bytes()) == used_tokens;
     let numbers = Overflow::new(kind, limit_tokens.map(Tokens), used_tokens.map(Tokens));
@@ -126,7 +126,7 @@ struct Case<'a> {
     error: &'a ErrorView<'a>,
     text: &'a str,
     codes: &'a [String],
-    signs: Symptoms,
+    symptoms: Symptoms,
 }
 
 impl Case<'_> {
@@ -137,7 +137,7 @@ impl Case<'_> {
 
     fn kind(&self) -> Option<OverflowKind> {
         use OverflowKind::{Input, Messages, OutputCap, RateCeiling, Reasoning, RequestBytes};
-        let has = |sign| self.signs.has(sign);
+        let has = |sign| self.symptoms.has(sign);
         if has(Symptom::Quoted) {
             return None;
         }
@@ -179,10 +179,10 @@ impl Case<'_> {
         (self.status() == Some(413)).then_some(RequestBytes)
     }
 
-    /// Returns whether this one request is above the rate, however long one waits.
+    /// Returns whether this single request exceeds the rate, so that waiting does not help.
     fn is_above_the_rate(&self) -> bool {
         let (limit, requested) = numbers::rate(self.text);
-        self.signs.has(Symptom::RateTooLarge)
+        self.symptoms.has(Symptom::RateTooLarge)
             || requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
     }
 
@@ -241,18 +241,18 @@ impl Case<'_> {
     /// The last resort, for words not seen before: one sentence that says what is too large, that it is, and in what.
     fn has_telling_sentence(&self) -> bool {
         let wanted = [Symptom::Subject, Symptom::Excess, Symptom::Measure];
-        wanted.iter().all(|&sign| self.signs.has(sign))
+        wanted.iter().all(|&sign| self.symptoms.has(sign))
             && self.text.lines().any(|sentence| {
-                let signs = Symptoms::of(sentence);
-                wanted.iter().all(|&sign| signs.has(sign))
-                    && !signs.has(Symptom::Output)
+                let symptoms = Symptoms::of(sentence);
+                wanted.iter().all(|&sign| symptoms.has(sign))
+                    && !symptoms.has(Symptom::Output)
                     && !sentence.contains("output token")
             })
     }
 
     /// "Your request has 140000 input tokens, but the maximum is 131072."
     fn has_telling_numbers(&self) -> bool {
-        self.signs.has(Symptom::Subject) && self.text.contains("token") && numbers::states_excess(self.text)
+        self.symptoms.has(Symptom::Subject) && self.text.contains("token") && numbers::states_excess(self.text)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can be too large.
+//! The kinds of overflow.
 
 /// What was too large. No overflow is `None` of an `Option<Overflow>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! What a provider says when a request is too large, and how large it was.
+//! Detects that a request was too large, and decides what to send next.
 //!
 //! [`detect_overflow`] reads the text, the status and the codes of one failed call; [`detect_silent`] reads the usage of
 //! one that succeeded. Neither is shown what a user, a tool or the model wrote. [`Recovery`] says what to send next. Nothing

@@ -1,7 +1,7 @@
-//! The limit that an error states and what it says was used.
+//! Reads the limit and the used tokens that an error states.
 //!
-//! Each form puts the two numbers beside other words, so they are found by their roles: first the limit, whose number is
-//! then struck out, then what was used, then what is left over.
+//! Each form has other words around the two numbers, so they are found by role: first the limit, whose number is then struck
+//! out, then the used tokens, then the numbers that are left.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,14 +13,13 @@ use super::patterns::compile;
 /// Smaller numbers are indexes and statuses, larger ones bytes and ids (hermes).
 const PLAUSIBLE: std::ops::RangeInclusive<u64> = 1_024..=10_000_000;
 
-/// The smallest window that a local server is started with; numbers from here on count where words beside them say what they
-/// are.
+/// The smallest window of a local server; from here on a number counts if the words beside it say what it is.
 const SMALLEST: u64 = 256;
 
-/// What a server may take as a body: below, a number is of something else.
+/// Plausible body limits; a smaller number means something else.
 const BODY_BYTES: std::ops::RangeInclusive<f64> = 8_192.0..=1e12;
 
-/// How many messages a server may take.
+/// Plausible limits on the number of messages.
 const MESSAGES: std::ops::RangeInclusive<u64> = 2..=1_000_000;
 
 /// Codes that zhipu and `MiniMax` print behind the message, as "context window exceeds limit (2013)".

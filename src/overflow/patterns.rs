@@ -1,4 +1,4 @@
-//! The forms in which providers speak, as one automaton.
+//! The known forms of provider errors, as one automaton.
 //!
 //! All patterns run over [`reading::read`](super::reading::read)'s text in one pass. In a pattern `…` stands for anything
 //! within the sentence and `@` for the parameter that limits the answer. Unbounded gaps are cheap in a DFA; bounded ones
@@ -15,7 +15,7 @@ use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use super::kind::OverflowKind;
 
-/// What a pattern that matches is evidence of.
+/// What a matching pattern is evidence of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Symptom {
     /// Names the context window: an overflow even where the text also speaks of rates.
@@ -444,14 +444,14 @@ pub(super) fn hints(text: &str) -> bool {
     !text.is_ascii() || HINTS.is_match(text.to_ascii_lowercase().as_bytes())
 }
 
-/// The signs found in a text.
+/// The symptoms found in a text.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Symptoms(u32);
 
 impl Symptoms {
-    /// Finds the signs in a text that was read. O(n).
+    /// Finds the symptoms in a text that was read. O(n).
     pub(super) fn of(text: &str) -> Self {
-        Self(SET.matches(text.as_bytes()).iter().fold(0, |signs, at| signs | 1 << PATTERNS[at].0 as u32))
+        Self(SET.matches(text.as_bytes()).iter().fold(0, |symptoms, at| symptoms | 1 << PATTERNS[at].0 as u32))
     }
 
     pub(super) fn has(self, sign: Symptom) -> bool {

@@ -1,22 +1,21 @@
-//! One form for every error text: the message alone, lower case, a sentence a line, numbers in plain digits.
+//! Normalises error texts: the message alone, lower case, a sentence a line, numbers in plain digits.
 //!
-//! Error texts arrive as prose, as JSON, as the Python repr of a dict, as JSON in a string in JSON, cut off anywhere. One
-//! tolerant walk reads them all: it needs no valid document, only `key: value` pairs with quoted keys. What an error
-//! echoes of the request (`"messages": …`, `input_value='…'`) is left out, because a user or a tool may have quoted an
-//! overflow there.
+//! Error texts are prose, JSON, the Python repr of a dict or JSON in a string in JSON, cut off anywhere. One tolerant walk
+//! reads all of them: it needs only `key: value` pairs with quoted keys, not a valid document. Echoes of the request
+//! (`"messages": …`, `input_value='…'`) are skipped, because a user or a tool may have quoted an overflow there.
 
 use super::scan::{
     between_letters, bracket_end, echo_end, ends_sentence, is_mentioned, opens_quote, quote_end, separator,
     skip_spaces, starts_pair, unescape,
 };
 
-/// How much of each end of a text is read; the message is at the front, the codes are often at the end.
+/// Bytes read at each end of a text: the message is at the front, codes are often at the end.
 const END_BYTES: usize = 8 * 1024;
 /// JSON inside strings is followed this deep, as cline does.
 const MAX_DEPTH: u8 = 8;
-/// A sentence that does not end is ended here, so that two words far apart don't make one statement.
+/// Longer sentences are split, so that words far apart don't make one statement.
 const SENTENCE_BYTES: usize = 400;
-/// Quoted text that is longer than this is no key.
+/// Longest quoted text that is a key.
 const KEY_BYTES: usize = 40;
 
 /// Keys whose strings, lists and objects repeat what was sent or generated.

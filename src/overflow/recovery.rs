@@ -1,75 +1,74 @@
-//! What to send after a refusal: a state machine that sends nothing itself.
+//! Decides what to send after a refusal: a state machine without I/O.
 //!
 //! The caller sends a request, tells [`Recovery`] how it was refused, does what the [`Step`] says and tells the outcome,
-//! until a step says to give up: after three attempts at the latest, and one more where a shorter answer might have been all
-//! that it took. Each asks for less than the one before, but for one that sends reasoning back. No step needs a model.
+//! until a step gives up: after three attempts, or four if a shorter answer alone was one of them. Each attempt is smaller
+//! than the one before, except one that sends reasoning back. No step needs a model.
 
 use super::detect::Overflow;
 use super::kind::OverflowKind;
 use crate::tokens::Tokens;
 
-/// Requests that are sent after the first was refused, smaller prompts and shorter answers together. Source: hermes and
-/// openclaw stop after three.
+/// Requests sent after the first refusal, with smaller prompts or shorter answers. Source: hermes and openclaw stop after
+/// three.
 const MAX_ATTEMPTS: usize = 3;
 
-/// Of the room that the stated limit leaves for the prompt, what each attempt uses: our count and the provider's differ.
+/// Percentages of the room within a stated limit that successive attempts use: our count and the provider's differ.
 ///
-/// Source: a tenth is what the counts of the families without a public vocabulary are off by; then as openclaw shrinks.
+/// Source: counts of families without a public vocabulary are off by a tenth; further attempts shrink as openclaw's.
 const OF_STATED_PERCENT: [u64; MAX_ATTEMPTS] = [90, 70, 50];
 
-/// A prompt above this share of the refused one is not smaller by more than the noise of counting.
+/// A prompt above this percentage of the refused one is not smaller: counts are noisy.
 const SMALLER_PERCENT: u64 = 95;
 
-/// For the most essential of it the first prompt after a refusal comes as close to the limit, where what is never cut leaves no more.
-/// Source: system prompts within 150 to 1,200 tokens of 8,192, counted by the provider up to a tenth differently: 900 repairs, in
-/// none of which a rule or call went that stayed with the margin of 5 %, with fewer refusals.
+/// If what is never cut leaves no more, the first prompt after a refusal comes so close to the limit, for the essential
+/// tokens beside it. Source: system prompts within 150 to 1,200 tokens of 8,192, counted by the provider up to a tenth
+/// differently: in 900 repairs no rule or call was lost that stayed with the margin of 5 %, with fewer refusals.
 const CLOSE_PERCENT: u64 = 98;
 const MOST_ESSENTIAL_TOKENS: Tokens = Tokens(192);
 
-/// A provider that says that it counted less than we did is believed up to this part of it: it may have left tools out.
+/// A provider's count below ours is accepted down to this fraction: it may have left tools out.
 const MAX_MORE: u64 = 10;
 
-/// Compressions in a row that left the prompt as large as it was, after which no other is tried.
+/// Compressions in a row without effect before giving up.
 const MAX_USELESS: u32 = 2;
 
-/// An answer of fewer tokens is of no use, unless the provider itself says that it has no longer one.
+/// No shorter answer is requested, unless the provider's own limit is lower.
 pub const MIN_OUTPUT_TOKENS: Tokens = Tokens(256);
 
-/// A prompt that leaves as much, or half of what was asked for, is not cut for a longer answer: less is lost by an answer that is
-/// asked to go on.
+/// A prompt that leaves as much, or half of the requested answer, is not cut for a longer one: an answer can be continued.
 const SHORT_OUTPUT_TOKENS: Tokens = Tokens(1_024);
 
-/// An answer that is as large a part of the prompt may be what a refusal without a number was for: some providers add both up,
-/// some say nothing of it.
+/// An answer above this part of the prompt may be the cause of a refusal without a number: some providers add both up, and
+/// some do not say so.
 const ANSWER_PART: u64 = 4;
 
-/// Most answers are shorter.
+/// Longer than most answers.
 const USUAL_OUTPUT_TOKENS: Tokens = Tokens(4_096);
 
-/// What rules of the user, the newest call in its shortest form, the ledger and a mark take in a prompt of little else.
+/// Tokens for rules of the user, the newest call in its shortest form, the ledger and a mark.
 pub const ESSENTIAL_TOKENS: Tokens = Tokens(512);
 
-/// Returns what to keep free for an answer of at most `asked_tokens` where `left_tokens` of a window are not taken by what is never
-/// cut: a quarter, or as much as most answers have, but at most half.
+/// Returns the tokens to reserve for an answer of at most `asked_tokens` where what is never cut leaves `left_tokens` of a
+/// window: a quarter, or a usual answer, but at most half.
 #[must_use]
 pub fn answer_reserve(left_tokens: Tokens, asked_tokens: Tokens) -> Tokens {
     asked_tokens.min((left_tokens / 4).max((left_tokens / 2).min(USUAL_OUTPUT_TOKENS)))
 }
 
-/// What the caller does next.
+/// What the caller must do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Send the messages, as they were compressed or else as they were refused, with this limit for the answer.
+    /// Send the messages, compressed if they were, with this limit for the answer.
     Send {
-        /// `None` where the request has none.
+        /// `None` if the request has none.
         output_tokens: Option<Tokens>,
     },
-    /// Compress, then tell [`Recovery::compressed`] or, where so little cannot be reached, [`Recovery::floor`].
+    /// Compress, then call [`Recovery::compressed`], or [`Recovery::floor`] if the target cannot be reached.
     Compress {
-        /// Tokens that the prompt may have at most, tool schemas and framing included, by the caller's own count.
+        /// Most tokens of the prompt, tool schemas and framing included, by the caller's count.
         prompt_tokens: Tokens,
     },
-    /// Send the same with the reasoning of the model put back, or with a mark in its place where there is none.
+    /// Send the same with the model's reasoning put back, or a mark where there is none.
     Restore,
     /// Send nothing more.
     GiveUp(GiveUpReason),
@@ -78,7 +77,7 @@ pub enum Step {
 /// Why nothing more is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveUpReason {
-    /// A smaller request is no help: the provider's error stands.
+    /// A smaller request does not help: the provider's error stands.
     Unrelated,
     /// What must stay is as large as what was refused.
     Floor,
@@ -101,43 +100,43 @@ impl GiveUpReason {
     }
 }
 
-/// What is known of a limit for prompt and answer together.
+/// Whether one limit holds for prompt and answer together.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
-    /// No number was stated, so that it may be one.
+    /// It may: no number was stated.
     is_likely: bool,
-    /// A shorter answer alone was tried for that.
+    /// A shorter answer alone was tried.
     is_tried: bool,
 }
 
 /// The repair of one request, from its first refusal on.
 #[derive(Debug, Clone)]
 pub struct Recovery {
-    /// Of the request that is out or was refused.
+    /// Of the request sent last.
     prompt_tokens: Tokens,
     output_tokens: Option<Tokens>,
-    /// What is never cut of it, as far as that is known.
+    /// Its tokens that are never cut; 0 if unknown.
     fixed_tokens: Tokens,
-    /// What the model is listed with, for caps that no number comes with.
+    /// The model's listed output limit, for caps without a number.
     listed_output_tokens: Tokens,
     emergency_ratio: f64,
-    /// By the caller's own count.
+    /// By the caller's count.
     stated_limit: Option<Tokens>,
     attempts: usize,
     useless: u32,
     is_at_floor: bool,
     is_restored: bool,
     sum: Sum,
-    /// Size of the request that is out or was refused, where a limit is in bytes or messages.
+    /// Size of the request sent last, in bytes or messages, if the limit is.
     sent: Option<u64>,
 }
 
 impl Recovery {
-    /// Starts with a request of `prompt_tokens`, by the caller's own count, that asked for `output_tokens` of answer.
+    /// Starts with a request of `prompt_tokens`, by the caller's count, that asked for `output_tokens` of answer.
     ///
-    /// `fixed_tokens` of it are never cut: system messages, tool schemas, the last message of the user; 0 where that is not known.
-    /// `listed_output_tokens` is the longest answer that the model is known for. `emergency_ratio` is what is left of a
-    /// prompt that was refused without a number, as a share of it.
+    /// `fixed_tokens` of it are never cut: system messages, tool schemas, the last message of the user; 0 if unknown.
+    /// `listed_output_tokens` is the model's listed output limit. `emergency_ratio` is the share of a prompt that remains
+    /// after a refusal without a number.
     ///
     /// # Source
     ///
@@ -166,7 +165,7 @@ impl Recovery {
         }
     }
 
-    /// Takes note of the bytes that the refused request had, or of its messages: a limit in these is a share of them.
+    /// Sets the size of the refused request in bytes or messages: a limit in these is a share of it.
     pub fn weighs(&mut self, size: u64) {
         self.sent = Some(size);
     }
@@ -181,7 +180,7 @@ impl Recovery {
                 None if numbers.is_some() => self.compress(overflow),
                 None => Step::GiveUp(GiveUpReason::Unrelated),
             },
-            // Any request that is not above what a minute allows may be sent again later.
+            // A request within the rate may be sent again later.
             OverflowKind::RateCeiling if numbers.is_none_or(|(limit, used)| used <= limit) => {
                 Step::GiveUp(GiveUpReason::Unrelated)
             }
@@ -197,9 +196,9 @@ impl Recovery {
         }
     }
 
-    /// Returns what to do with messages that were compressed to `prompt_tokens`.
+    /// Returns what to do after the messages were compressed to `prompt_tokens`.
     pub fn compressed(&mut self, prompt_tokens: Tokens) -> Step {
-        // At the floor a shorter answer may be all that makes the request smaller.
+        // At the floor only the answer may get shorter.
         let is_smaller = prompt_tokens < self.prompt_tokens && prompt_tokens <= self.smaller();
         if !is_smaller && !self.is_at_floor {
             self.useless += 1;
@@ -219,9 +218,9 @@ impl Recovery {
         self.send()
     }
 
-    /// Returns what to do where what must stay needs `needed_tokens`, which is more than the step allowed.
+    /// Returns what to do if what must stay needs `needed_tokens`, more than the step allowed.
     ///
-    /// It is worth an attempt where it is less than what was refused, or where a shorter answer makes room for it.
+    /// An attempt is worth it if that is less than what was refused, or if a shorter answer makes room.
     pub fn floor(&mut self, needed_tokens: Tokens) -> Step {
         let shortened = self.shorten_answer(SHORT_OUTPUT_TOKENS);
         let most = if shortened { self.prompt_tokens } else { self.most_with_short_answer() };
@@ -240,7 +239,7 @@ impl Recovery {
         if self.attempts == MAX_ATTEMPTS {
             return Step::GiveUp(GiveUpReason::Refused);
         }
-        // What was used may include the answer that was asked for: then no more of it counts as the prompt's.
+        // The used tokens may include the requested answer, which is not the prompt's.
         let answer = self.output_tokens.filter(|_| !overflow.used_is_prompt).unwrap_or_default();
         let ours = self.prompt_tokens;
         let prompt = overflow.used_tokens.map(|used| used.min(ours.max(used - answer)));
@@ -255,7 +254,7 @@ impl Recovery {
         let has_number =
             overflow.limit_tokens.is_some() || overflow.limit_bytes.is_some() || overflow.limit_messages.is_some();
         self.sum.is_likely = overflow.kind == OverflowKind::Input && !has_number;
-        // What may be cut of the prompt is less than the answer may give.
+        // If less may be cut than a shorter answer saves, the answer is shortened.
         let others = self.prompt_tokens - self.fixed_tokens;
         if self.shorten_answer((self.prompt_tokens / ANSWER_PART).min(others).max(SHORT_OUTPUT_TOKENS)) {
             return Step::Send { output_tokens: self.output_tokens };
@@ -270,8 +269,8 @@ impl Recovery {
         self.compress_to(stated.unwrap_or(emergency))
     }
 
-    /// Compresses to `prompt_tokens`, or to what is needed beside what is never cut, as long as that is less than what was refused
-    /// and a short answer fits beside it.
+    /// Compresses to `prompt_tokens`, or to [`Self::least`] as long as that is smaller than what was refused and leaves a
+    /// short answer.
     fn compress_to(&self, prompt_tokens: Tokens) -> Step {
         let least = self.least().min(match self.stated_limit {
             Some(limit) => self.most_with_short_answer().max(self.closest(limit)),
@@ -280,8 +279,8 @@ impl Recovery {
         Step::Compress { prompt_tokens: prompt_tokens.max(least).min(self.smaller()) }
     }
 
-    /// Returns the tokens of a prompt of what is never cut with the most essential beside it, as close to the `limit` as may be; 0 where
-    /// not even half of that fits. Only once: where our count of it is too low, it is refused.
+    /// Returns the tokens of a prompt as close to the `limit` as possible, with what is never cut and essential tokens
+    /// beside it; 0 if not even half of these fit. For the first attempt only: if our count is too low, it is refused.
     fn closest(&self, limit: Tokens) -> Tokens {
         let most = self.beside_short_answer(limit.percent(CLOSE_PERCENT));
         if self.attempts > 0 || most < self.fixed_tokens + MOST_ESSENTIAL_TOKENS / 2 {
@@ -290,14 +289,14 @@ impl Recovery {
         (self.fixed_tokens + MOST_ESSENTIAL_TOKENS).min(most)
     }
 
-    /// Returns the tokens of what is never cut with those of what should stay beside it.
+    /// Returns the tokens of what is never cut and of what should stay beside it.
     fn least(&self) -> Tokens {
         let others = self.prompt_tokens - self.fixed_tokens;
         self.fixed_tokens + ESSENTIAL_TOKENS.min(others / 2)
     }
 
-    /// Returns the tokens of the prompt, with a margin, where it is below a limit that was stated without it: then that is one for
-    /// prompt and answer together. Once: our count may be what is wrong.
+    /// Returns the tokens of the prompt, with a margin, if they are below a stated limit: then it is one for prompt and
+    /// answer together. Once, for our count may be wrong.
     fn prompt_of_sum(&mut self, overflow: &Overflow) -> Option<Tokens> {
         let limit = overflow.limit_tokens.filter(|_| overflow.kind == OverflowKind::Input)?;
         let prompt = self.prompt_tokens.scaled(100, SMALLER_PERCENT);
@@ -312,7 +311,7 @@ impl Recovery {
         self.stated_limit.unwrap_or_default().percent(SMALLER_PERCENT) - prompt_tokens
     }
 
-    /// Returns the tokens of the longest prompt beside which the stated limit leaves room for a short answer.
+    /// Returns the tokens of the longest prompt that leaves a short answer within the stated limit.
     fn most_with_short_answer(&self) -> Tokens {
         self.beside_short_answer(self.free(Tokens::ZERO))
     }
@@ -321,7 +320,8 @@ impl Recovery {
         if self.output_tokens.is_some() { tokens - MIN_OUTPUT_TOKENS } else { tokens }
     }
 
-    /// Asks for a short answer in place of one of more than `tokens`, once, where the limit may be one for both; returns whether.
+    /// Replaces an answer of more than `tokens` by a short one, once, if one limit may hold for both; returns whether it
+    /// did.
     fn shorten_answer(&mut self, tokens: Tokens) -> bool {
         let is_longer = self.output_tokens.is_some_and(|output| output > tokens);
         let shortens = self.sum.is_likely && !self.sum.is_tried && is_longer;
@@ -342,7 +342,7 @@ impl Recovery {
         Step::Send { output_tokens: self.output_tokens }
     }
 
-    /// Returns the tokens of the prompt that the stated limit leaves room for.
+    /// Returns the tokens for the prompt within the stated limit.
     fn stated_prompt_tokens(&self, overflow: &Overflow) -> Option<Tokens> {
         let limit = overflow.limit_tokens?;
         let left = limit - self.fixed_tokens;
@@ -355,10 +355,10 @@ impl Recovery {
         tokens.percent(OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)])
     }
 
-    /// Returns `tokens` of a provider that counted `used` for the prompt by our own count.
+    /// Converts `tokens` of a provider that counted `used` for the prompt to our count.
     fn as_ours(&self, tokens: Tokens, used: Option<Tokens>, kind: OverflowKind) -> Tokens {
-        // The provider may count more than we do, or a little less. `used` may also be misread: no vocabulary is wrong by more
-        // than a factor of two. One that read less than we sent cut it, and counts as we do.
+        // The provider may count more than we do, or a little less. `used` may be misread: no vocabulary is off by more than
+        // a factor of two. A provider that cut the prompt in silence counts as we do.
         let counted = kind != OverflowKind::Silent;
         match used.filter(|&used| counted && used > Tokens::ZERO) {
             Some(used) => {
@@ -371,11 +371,11 @@ impl Recovery {
 
     fn lower_output(&self, overflow: &Overflow) -> Option<Tokens> {
         let lower = overflow.output_tokens.or_else(|| {
-            // Not every provider says what it accepts: what the model is known for, else half, then half of that.
+            // Without a stated cap: the listed limit, else half, then half of that.
             let current = self.output_tokens?;
             Some(if self.listed_output_tokens < current { self.listed_output_tokens } else { current / 2 })
         })?;
-        // What a prompt happens to leave can grow with a shorter prompt; a cap of the model's own cannot.
+        // A cap by the prompt's size can grow with a shorter prompt; the model's own cannot.
         let is_own = overflow.output_tokens.is_some() && overflow.used_tokens.is_none();
         let least = if is_own { Tokens(1) } else { MIN_OUTPUT_TOKENS };
         let is_lower = self.output_tokens.is_none_or(|current| lower < current);

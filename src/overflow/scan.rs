@@ -1,6 +1,6 @@
-//! Where quotations, brackets, sentences and numbers begin and end, in bytes of text that may be cut off anywhere.
+//! Finds the bounds of quotations, brackets, sentences and numbers in text that may be cut off anywhere.
 
-/// Returns whether the quote at `at` opens something; the apostrophe of `model's` does not, nor does an escaped quote.
+/// Returns whether the quote at `at` opens a quotation; an apostrophe as in `model's` and an escaped quote do not.
 pub(super) fn opens_quote(bytes: &[u8], at: usize) -> bool {
     at == 0 || !(bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'\\')
 }
@@ -52,7 +52,7 @@ pub(super) fn bracket_end(bytes: &[u8], at: usize) -> usize {
     end.min(bytes.len())
 }
 
-/// Returns where the first string or list ends that was open at the start of `tail`.
+/// Returns the end of the first string or list that was open at the start of `tail`.
 pub(super) fn echo_end(tail: &str) -> Option<usize> {
     let bytes = tail.as_bytes();
     (0..bytes.len())
@@ -87,7 +87,7 @@ pub(super) fn separator(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Undoes one level of JSON or Python escapes; what is no escape loses its backslash.
+/// Undoes one level of JSON or Python escapes; a backslash that escapes nothing is removed.
 pub(super) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

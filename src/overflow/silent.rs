@@ -1,4 +1,4 @@
-//! Overflows that no error reports: the provider cut the prompt, or answered past the window.
+//! Detects overflows without an error: the provider cut the prompt, or answered past the window.
 
 use super::detect::Overflow;
 use super::kind::OverflowKind;
@@ -7,10 +7,10 @@ use crate::tokens::Tokens;
 /// Fewer tokens than this are framing and templates, not a cut prompt.
 const MIN_CUT_TOKENS: Tokens = Tokens(2_048);
 
-/// No model has a smaller window. A smaller number is not of a prompt that was cut, but of what no cache held.
+/// No model has a smaller window. A smaller number counts only what no cache held.
 const MIN_WINDOW_TOKENS: Tokens = Tokens(1_024);
 
-/// What a provider reported of one call that it counts as answered.
+/// The usage that a provider reported of a call that succeeded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UsageView<'a> {
     /// Tokens of the prompt as billed, `None` where the provider reports none.
@@ -24,11 +24,11 @@ pub struct UsageView<'a> {
     pub finish_reason: Option<&'a str>,
 }
 
-/// Returns the overflow that a usage report gives away, if it does.
+/// Returns the overflow that a usage report shows.
 ///
-/// `window_tokens` is the model's window and `counted_tokens` our own count of the prompt; zero says that it is not known.
-/// When the provider read far less than we counted, `limit_tokens` is what it read: a lower bound of its window, good for
-/// sizing the next attempt, not for lowering the window that is known.
+/// `window_tokens` is the model's window and `counted_tokens` our count of the prompt; 0 if unknown. If the provider read
+/// far less than we counted, `limit_tokens` is what it read: a lower bound of its window, good for sizing the next attempt
+/// but not for lowering the known window.
 ///
 /// # Source
 ///
@@ -54,7 +54,7 @@ pub fn detect_silent(usage: &UsageView<'_>, window_tokens: Tokens, counted_token
             return silent(Some(window), Some(prompt));
         }
     }
-    // Half: our own count is within 40 % for every family of model, so less than half was not counted differently but cut.
+    // Our count is within 40 % for every family of models, so less than half was cut rather than counted differently.
     let is_cut =
         prompt >= MIN_WINDOW_TOKENS && prompt < counted_tokens / 2 && counted_tokens - prompt >= MIN_CUT_TOKENS;
     if is_cut { silent(Some(prompt), Some(counted_tokens)) } else { None }

@@ -1,22 +1,22 @@
-//! Mechanisms of the selection that an evaluation may switch off, to show what each is worth. A release has all of them on.
+//! Mechanisms of the selection, which an evaluation may switch off to measure them. In a release all are on.
 
 /// A mechanism of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Learned weights, else guessed ones.
+    /// Learned weights; guessed ones without it.
     #[cfg(feature = "evaluation")]
     Learned,
     /// Relevance to what is asked now.
     Relevance,
     /// The class of a part: errors, headers, outliers, repeats.
     Classes,
-    /// Results that a later one has replaced go first.
+    /// Superseded results go first.
     Superseded,
     /// Rules and requests of the user stay.
     Pinning,
-    /// Names and calls that were left out are listed.
+    /// Names and calls of what is left out are listed.
     Ledger,
-    /// A name that stays once need not stay twice.
+    /// A name is worth less once another kept text has it.
     Coverage,
 }
 
@@ -37,7 +37,7 @@ mod switches {
     use crate::error::{Error, Result};
 
     thread_local! {
-        /// The mechanisms that are off in this thread, a bit each.
+        /// A bit for each mechanism that is off in this thread.
         static OFF: Cell<u8> = const { Cell::new(0) };
     }
 

@@ -1,4 +1,4 @@
-//! What a conversation knows of its terms, by number: mentions, and whether the request is about them.
+//! Facts about the terms of a conversation: their mentions, and whether the request is about them.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tokens::BuildMixedHasher;
 
-/// What the conversation knows of a term; 32 bytes, for facts lie all over the cache. What is counted stops at 65,535.
+/// Facts about a term. 32 bytes, for look-ups are scattered over the cache; counts saturate at 65,535.
 #[derive(Debug, Clone, Copy)]
 pub struct Fact {
     pub term: ShortTerm,
@@ -15,25 +15,25 @@ pub struct Fact {
     pub mentions: u16,
     /// Mentions by the model, in words or in calls.
     pub uses: u16,
-    /// Messages in which the model named it after somebody else had.
+    /// Messages in which the model names it after somebody else.
     pub reuses: u16,
     pub last_message: u32,
-    /// The last message in which the model named it.
+    /// The last message in which the model names it.
     pub last_use: u32,
-    /// The part of the last mention, among those of all documents, and that of the last mention that was not the model's.
+    /// Part of the last mention, and of the last one that is not the model's, numbered over all documents.
     pub last_part: u32,
     pub source_part: u32,
     /// Whether the request is about it.
     pub is_asked: bool,
-    /// Whether it is named in what stays for certain.
+    /// Whether a text that is never cut has it.
     pub stays: bool,
 }
 
-/// No message, no part.
+/// No message or no part.
 pub const NONE: u32 = u32::MAX;
 
 impl Fact {
-    /// Returns what is known of a term before it is mentioned.
+    /// Returns the facts of a term without mentions.
     pub fn new(term: ShortTerm, is_asked: bool) -> Self {
         Self {
             term,
@@ -51,8 +51,7 @@ impl Fact {
     }
 }
 
-/// How much the request is about a term, the more the rarer it is, and the relevance of the most relevant part that names
-/// it.
+/// How much the request is about a term, weighted by rarity, and the relevance of the best part that has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueryMatch {
     pub asked: f32,
@@ -61,19 +60,19 @@ pub struct QueryMatch {
 
 /// Assigns each term a dense index. Open addressing over `u32`: cold cache lines dominate.
 pub struct TermIndex {
-    /// Numbers from the place on that a term's hash names, [`Self::FREE`] behind the last.
+    /// By slot of a term's hash: its number, or [`Self::FREE`]. Linear probing.
     slots: Vec<u32>,
 }
 
 impl TermIndex {
     const FREE: u32 = u32::MAX;
 
-    /// Returns an empty table with room for a quarter of `mentions`: most terms are mentioned again or count for nothing.
+    /// Returns an empty table with room for a quarter of `mentions`: most are repeated or not weighed.
     pub fn of(mentions: usize) -> Self {
         Self { slots: vec![Self::FREE; (mentions / 4).max(8).next_power_of_two()] }
     }
 
-    /// Returns the number of a term, or the slot that it should have.
+    /// Returns the number of a term, or the free slot for it.
     pub fn find(&self, term: ShortTerm, facts: &[Fact]) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = usize_of(term.hash()) & mask;
@@ -86,7 +85,7 @@ impl TermIndex {
         }
     }
 
-    /// Returns the number of a term, a new one with facts of its own where it has none.
+    /// Returns the number of a term; adds it with new facts if it has none.
     pub fn number(&mut self, term: ShortTerm, facts: &mut Vec<Fact>, asked: &Asked) -> u32 {
         let slot = match self.find(term, facts) {
             Ok(number) => return number,
@@ -111,7 +110,7 @@ impl TermIndex {
     }
 }
 
-/// The terms that the request is about, behind a filter that tells most others at one look.
+/// The terms that the request is about, behind a filter that rejects most others at once.
 pub struct Asked {
     terms: HashSet<ShortTerm, BuildMixedHasher>,
     filter: Filter<512>,

@@ -1,6 +1,6 @@
-//! What is worth keeping: how likely a term is to be needed, and the texts that cover the most of it within a budget.
+//! Chooses what to keep: scores terms by the chance that the next step uses them, then fills a token budget.
 //!
-//! Knows texts and who brought them; knows no draft.
+//! Knows texts and their authors; knows no draft.
 
 mod ablation;
 mod facts;

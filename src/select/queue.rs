@@ -18,11 +18,11 @@ const NONE: u32 = u32::MAX;
 /// Items in buckets of about a hundredth of their worth for a token: finer would order noise. Within a bucket the newest comes
 /// first.
 pub struct Queue {
-    /// By bucket: which of the items came last.
+    /// By bucket: index of its newest item.
     newest: Vec<u32>,
-    /// All that were pushed, each with the one on its bucket that came before.
+    /// All items that were pushed, each with the one below it in its bucket.
     items: Vec<(Choice, u32)>,
-    /// A bit for each bucket that has items.
+    /// A bit for each bucket with items.
     buckets: [u64; BUCKETS / 64],
 }
 
@@ -47,7 +47,7 @@ impl Queue {
         self.buckets[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    /// Takes the newest item off the highest bucket.
+    /// Removes the newest item of the highest bucket.
     pub fn pop(&mut self) -> Option<(Choice, usize)> {
         let word = self.buckets.iter().rposition(|buckets| *buckets != 0)?;
         let bucket = 64 * word + self.buckets[word].ilog2() as usize;

@@ -1,10 +1,10 @@
-//! How likely each part of a conversation is needed next: learned weights for what it names, and its relevance to what
-//! is asked now.
+//! Scores each part of a conversation by the chance that the next step needs it: learned weights for its names, and its
+//! relevance to the current question.
 //!
-//! What later steps use of earlier ones are mostly exact strings: paths, identifiers, numbers. So every term is given the
-//! chance that the next step uses it, by small trees over a handful of features that can be read off the conversation
-//! ([`FEATURES`]); they were fitted to recorded agent runs (`training/`). What people and the model said in words is
-//! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
+//! Later steps use mostly exact strings of earlier ones: paths, identifiers, numbers. So every term gets the chance that the
+//! next step uses it, from small trees over features of the conversation ([`FEATURES`]), fitted to recorded agent runs
+//! (`training/`). What people and the model say in words is ranked by its relevance (BM25) to the last message of the user,
+//! together with its neighbours.
 
 mod relevance;
 mod repeats;
@@ -24,7 +24,7 @@ use super::ablation::{Mechanism, is_on};
 use super::facts::{Asked, Fact, NONE, QueryMatch, TermIndex};
 use super::usage_model::{Conversation, FEATURES, SourceText, Uptake, Worths, features};
 
-/// Who brought a text into the conversation.
+/// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
     User,
@@ -32,8 +32,8 @@ pub enum Author {
     /// Arguments of a call.
     Call,
     Result,
-    /// System messages: they stay, and are no mention. A clock in them must not weigh, so that their parts with a time in
-    /// them count for nothing.
+    /// System messages. They stay, and their terms are not mentions. Parts with a time count for nothing: a clock must not
+    /// weigh.
     System,
 }
 
@@ -42,16 +42,16 @@ pub struct Document {
     /// Index of its message.
     pub message: usize,
     pub author: Author,
-    /// What the tool does whose arguments or result it is.
+    /// The effect of its tool, for arguments and results.
     pub effect: Option<Effect>,
-    /// Whether it stays for certain, so that nothing else need stay for what it names.
+    /// Whether it is never cut, so that its names need not stay elsewhere.
     pub stays: bool,
-    /// How much the request is about what it names, from 0 to 1.
+    /// How much the request is about its terms, from 0 to 1.
     pub asks: f32,
     pub analysis: Arc<Analysis>,
 }
 
-/// A term of a conversation with what is known of it, and whether the next step used it.
+/// A training example: the features of a term, and whether the next step used it.
 #[cfg(feature = "evaluation")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Example {
@@ -61,12 +61,12 @@ pub struct Example {
     pub is_used: bool,
 }
 
-/// Where a term is named that need not be named again.
+/// Where a term is covered.
 #[derive(Debug, Clone, Copy)]
 struct Covered {
-    /// Mentions in what stays.
+    /// Mentions in kept texts.
     stays: u32,
-    /// Whether a text about what does not stay names it.
+    /// Whether a listed text has it.
     is_listed: bool,
 }
 
@@ -76,48 +76,48 @@ impl Covered {
     }
 }
 
-/// A name that nothing which stays has.
+/// A name that no kept text has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LostName {
-    /// What it is worth to keep.
+    /// Its worth.
     pub worth: f32,
     /// The newest document with it, and its first mention there.
     pub document: usize,
     pub mention: usize,
     pub term: ShortTerm,
-    /// How many names its document has before that mention.
+    /// Number of names before it in its document.
     pub nth: usize,
 }
 
 /// Scores of a conversation's parts.
 pub struct Scoring {
     documents: Vec<Document>,
-    /// The mentions of all documents, by the number of the term.
+    /// The mentions of all documents, as numbers of terms.
     numbers: Vec<u32>,
-    /// By document: where its mentions and its parts begin; and where all end.
+    /// By document: where its mentions and its parts start; and where all end.
     offsets: Vec<(usize, usize)>,
-    /// By part of any document: where its mentions end, and its relevance.
+    /// By part, over all documents: where its mentions end, and its relevance.
     ends: Vec<u32>,
     relevance: Vec<f32>,
     facts: Vec<Fact>,
-    /// By part of any document: its document.
+    /// By part, over all documents: its document.
     owners: Vec<u32>,
-    /// By document: what the model has taken from it.
+    /// By document: how much the model has used of it.
     uptakes: Vec<Uptake>,
     conversation: Conversation,
     /// By term.
     query_matches: Vec<QueryMatch>,
     terms: TermIndex,
-    /// By term: what it is worth to keep, or what is left of it where it is named elsewhere.
+    /// By term: its worth, discounted once a kept or listed text has it.
     worths: Vec<f32>,
-    /// By term: where it is named.
+    /// By term: where it is covered.
     covered: Vec<Covered>,
-    /// By message: relevance of what was said, from 0 to 1.
+    /// By message: relevance of its words, from 0 to 1.
     said: Vec<f32>,
-    /// By document: whether it is a reply that is made again and again.
+    /// By document: whether it is a reply that is repeated again and again.
     repeats: Vec<bool>,
     messages: usize,
-    /// What a term counts that something which stays names already.
+    /// Factor of a term's worth once a kept text has it.
     named_again: f32,
     /// Whether the class of a part counts.
     has_classes: bool,
@@ -171,8 +171,8 @@ impl Scoring {
         this
     }
 
-    /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them; returns
-    /// the parts that name what the request is about, with how many terms each has.
+    /// Numbers the terms that are weighed or asked for, and gathers their facts; returns the parts that have asked terms,
+    /// with their number of terms.
     fn gather(&mut self) -> Vec<(u32, u32)> {
         let asking = self.documents.iter().filter(|document| document.asks > 0.0);
         let asked = Asked::of(asking.flat_map(|document| document.analysis.terms.iter().copied()));
@@ -189,7 +189,7 @@ impl Scoring {
                 let stays = document.stays && !(is_system && part.has_time);
                 let mut is_related = false;
                 for &term in &document.analysis.terms[range.clone()] {
-                    // Most words are nothing to anyone.
+                    // Most words are not weighed.
                     if !term.kind().is_weighed() && !asked.contains(term) {
                         continue;
                     }
@@ -230,15 +230,14 @@ impl Scoring {
         related
     }
 
-    /// Returns what holds for all terms.
+    /// Returns the facts that all terms share.
     fn conversation(&self, question: Option<usize>) -> Conversation {
         let newest_call = self.documents.iter().rev().find(|document| document.author == Author::Call);
         let effect = newest_call.and_then(|document| document.effect);
         Conversation { messages: self.messages, question: question.unwrap_or_default(), effect }
     }
 
-    /// Returns what can be read off the conversation about a term; `None` for what is worth nothing by itself, and for what
-    /// only system messages name.
+    /// Returns the features of a term; `None` if it is not weighed or only system messages have it.
     fn features(&self, id: usize) -> Option<[u16; FEATURES]> {
         let fact = &self.facts[id];
         if !fact.term.kind().is_weighed() || fact.last_part == NONE {
@@ -253,7 +252,7 @@ impl Scoring {
         Some(features(fact, &self.query_matches[id], &self.conversation, (last, part_terms), &source))
     }
 
-    /// Notes for each document how relevant its most relevant part is.
+    /// Sets each document's relevance to that of its best part.
     fn rate_documents(&mut self) {
         for (uptake, parts) in self.uptakes.iter_mut().zip(self.offsets.windows(2)) {
             let parts = &self.relevance[parts[0].1..parts[1].1];
@@ -261,12 +260,12 @@ impl Scoring {
         }
     }
 
-    /// Returns where the mentions of a document are.
+    /// Returns the range of a document's mentions.
     pub fn mentions(&self, document: usize) -> Range<usize> {
         self.offsets[document].0..self.offsets[document + 1].0
     }
 
-    /// Iterates over where the mentions of each part of a document are.
+    /// Iterates over the ranges of mentions of a document's parts.
     pub fn mentions_by_part(&self, document: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut start = self.offsets[document].0;
         self.ends[self.offsets[document].1..self.offsets[document + 1].1].iter().map(move |&end| {
@@ -290,8 +289,8 @@ impl Scoring {
         &self.documents
     }
 
-    /// Returns the expected number of mentions that the next step uses and that nothing which stays names; of those that
-    /// are named elsewhere, [`NAMED_AGAIN`] each.
+    /// Returns the expected number of mentions that the next step uses and no kept text has; covered ones count
+    /// [`NAMED_AGAIN`].
     pub fn worth(&self, mentions: Range<usize>) -> f32 {
         self.numbers[mentions].iter().map(|&id| self.worths[id as usize]).sum()
     }
@@ -308,19 +307,19 @@ impl Scoring {
         part == 0 || part + 1 == self.documents[document].analysis.parts.len()
     }
 
-    /// Returns the relevance of what a message says in words, from 0 to 1.
+    /// Returns the relevance of a message's words, from 0 to 1.
     pub fn said(&self, message: usize) -> f32 {
         self.said[message]
     }
 
-    /// Returns whether a message in words says next to nothing: "OK.", "Got it, thanks.", and what the model says again and again.
+    /// Returns whether a message in words says next to nothing: "OK.", "Got it, thanks.", or a reply that the model repeats.
     pub fn says_little(&self, document: usize) -> bool {
         self.documents[document].analysis.terms.len() <= CURT || self.repeats[document]
     }
 
-    /// Returns the names that nothing which stays has, each where it was mentioned last. O(mentions).
+    /// Returns the names that no kept text has, each at its last mention. O(mentions).
     pub fn lost(&self, min_worth: f32) -> Vec<LostName> {
-        // By term: whether it is a name, and whether that is lost and not found yet. All that is asked of most mentions.
+        // By term: whether it is a name, and whether it is lost and not found yet. Most mentions need no more.
         let names = self.facts.iter().zip(&self.covered).zip(&self.worths).map(|((fact, covered), worth)| {
             let is_name = fact.term.kind().is_name();
             (is_name, is_name && covered.is_nowhere() && *worth >= min_worth)
@@ -342,17 +341,17 @@ impl Scoring {
         lost
     }
 
-    /// Returns whether what is mentioned is named in what stays, or in a text that was listed.
+    /// Returns whether a kept or listed text has the mentioned term.
     pub fn is_covered(&self, mention: usize) -> bool {
         !self.covered[self.numbers[mention] as usize].is_nowhere()
     }
 
-    /// Returns whether what is mentioned is named in what stays.
+    /// Returns whether a kept text has the mentioned term.
     pub fn stays_named(&self, mention: usize) -> bool {
         self.covered[self.numbers[mention] as usize].stays > 0
     }
 
-    /// Returns whether a text has names, and all of them are named in what stays or in a text that was listed.
+    /// Returns whether a text has names, all of which kept or listed texts have.
     pub fn is_text_covered(&self, text: &str) -> bool {
         let (mut names, mut covered) = (0, 0);
         crate::text::terms::scan(text, |term, _| {
@@ -365,7 +364,7 @@ impl Scoring {
         names > 0 && names == covered
     }
 
-    /// Remembers that a text is listed, with the terms in it.
+    /// Covers the terms of a listed text.
     pub fn cover_text(&mut self, text: &str) {
         crate::text::terms::scan(text, |term, _| {
             if let Ok(id) = self.terms.find(term.short(), &self.facts) {
@@ -374,14 +373,14 @@ impl Scoring {
         });
     }
 
-    /// Remembers that what is mentioned stays.
+    /// Covers mentions that are kept.
     pub fn cover(&mut self, mentions: Range<usize>) {
         for mention in mentions {
             self.change(self.numbers[mention] as usize, |covered| covered.stays += 1);
         }
     }
 
-    /// Takes back one [`Scoring::cover`] of the same mentions.
+    /// Reverts one [`Scoring::cover`] of the same mentions.
     pub fn uncover(&mut self, mentions: Range<usize>) {
         for mention in mentions {
             self.change(self.numbers[mention] as usize, |covered| covered.stays -= 1);
@@ -399,7 +398,7 @@ impl Scoring {
         }
     }
 
-    /// Returns an example for every term that could be kept or lost.
+    /// Returns a training example for every term that could be kept or lost.
     #[cfg(feature = "evaluation")]
     pub fn examples(&self, used: &dyn Fn(ShortTerm) -> bool) -> Vec<Example> {
         let mut seen = vec![false; self.facts.len()];
@@ -419,19 +418,19 @@ impl Scoring {
     }
 }
 
-/// Returns the terms that a part mentions, by their numbers.
+/// Returns the numbers of the terms that a part mentions.
 fn mentioned<'n>(numbers: &'n [u32], ends: &[u32], part: usize) -> &'n [u32] {
     let start = part.checked_sub(1).map_or(0, |before| ends[before]);
     &numbers[start as usize..ends[part] as usize]
 }
 
-/// A term that no more messages name tells whom the model has it from.
+/// A term in at most so many messages tells which text the model has it from.
 const RARE: u16 = 3;
 
-/// Terms of a message that says next to nothing, whatever they are.
+/// Most terms of a message that says next to nothing.
 const CURT: usize = 2;
 
-/// What a term counts that something which stays names already.
+/// Factor of a term's worth once a kept text has it.
 const NAMED_AGAIN: f32 = 0.15;
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! Which parts of a conversation stay: those that are worth most for their tokens, until the room is used.
+//! Selects the parts of a conversation that stay: the best worth for its tokens, until the room is used.
 //!
-//! Everything that may go lies in groups of messages; a group has a frame (what its messages cost when all their texts
-//! are at their shortest) and blocks, the texts, each with its parts. Parts are taken in the order of their worth for a
-//! token. What a part costs depends on its neighbours: one that stands alone needs a mark at either side, one between two
-//! others saves one; the same holds for groups and the notes between them. What it is worth depends on what is taken
-//! already, since a name need not stay twice. So the order is found as one goes: a part that has become worth less than
-//! it was when it was rated is rated again and put back.
+//! Everything that may go is in groups of messages. A group has a frame (its tokens with all texts at their shortest) and
+//! blocks, the texts with their parts. Parts are taken in order of worth per token. The cost of a part depends on its
+//! neighbours: alone it needs a mark at either side, between two others it saves one; likewise for groups and the notes
+//! between them. Its worth depends on what is taken, since a name need not stay twice. So the order is lazy: a part that is
+//! worth less than when it was rated is rated again and put back.
 
 mod rating;
 
@@ -23,34 +22,34 @@ use rating::{CROWD, FRAME, Rating, TALK, TEXT, recency, stands_out};
 /// A text that may be cut.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Its document; `None` for what has no text to read, which stays or goes as a whole.
+    /// Its document; `None` without text: then it stays or goes whole.
     pub document: Option<usize>,
     /// Its group.
     pub group: usize,
     /// Tokens of the text.
     pub full: f32,
-    /// Tokens of what stands in its place when none of it stays.
+    /// Tokens of its shortest form.
     pub shortest: f32,
-    /// What its parts are multiplied with.
+    /// Factor of its parts' worth.
     pub weight: f32,
     /// Tokens of the mark for its first gap.
     pub mark: f32,
-    /// Whether it is taken as a whole, but for parts that are taken by name.
+    /// Whether it is taken whole, except for parts that are taken by name.
     pub is_bundle: bool,
 }
 
 /// A group of messages that stay or go together.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// Tokens of the group when all its blocks are at their shortest.
+    /// Tokens of the group with all blocks at their shortest.
     pub tokens: f32,
-    /// Tokens of what is said of the group where it is left out.
+    /// Tokens of the lines for the group if it is left out.
     pub line_tokens: f32,
     /// Whether the group may go.
     pub may_go: bool,
     /// Documents that no selection changes.
     pub documents: Vec<usize>,
-    /// Whether it is a message in words, and no call with its results.
+    /// Whether it is a message in words rather than a call with its results.
     pub is_talk: bool,
     /// Messages from here to the end of the conversation.
     pub age: f32,
@@ -74,7 +73,7 @@ struct Unit {
     is_taken: bool,
 }
 
-/// With less room than this nothing more is looked for.
+/// With less room than this the search ends.
 const LEAST: f32 = 4.0;
 
 pub struct Selector<'s> {
@@ -82,32 +81,32 @@ pub struct Selector<'s> {
     frames: Vec<Frame>,
     blocks: Vec<Block>,
     units: Vec<Unit>,
-    /// By block, its units.
+    /// By block: its units.
     ranges: Vec<Range<usize>>,
-    /// By block: units taken, and tokens of those that are fixed.
+    /// By block: units taken, and tokens of fixed units.
     taken: Vec<usize>,
     fixed: Vec<f32>,
     /// By group.
     is_open: Vec<bool>,
     blocks_of: Vec<Range<usize>>,
-    /// By group: what its frame is worth, as things were at the start.
+    /// By group: worth of its frame at the start.
     frame_worths: Vec<f32>,
     /// Tokens of a note between groups; gaps near each other share one.
     note: f32,
-    /// Tokens of all that stays.
+    /// Tokens of everything that stays.
     used: f32,
-    /// What was taken, in order, with its tokens.
+    /// What was taken, in order, with tokens.
     log: Vec<(Choice, f32)>,
-    /// By group: whether what stays of it is not what it was when [`Selector::changed`] was last asked.
+    /// By group: whether it has changed since [`Selector::changed`] was last called.
     is_changed: Vec<bool>,
-    /// What [`Selector::grow_all`] goes on from, and what did not fit or was given up since.
+    /// The queue of [`Selector::grow_all`], and what did not fit or was given up since.
     queue: Option<Queue>,
     left: Vec<Choice>,
-    /// Entries of the log that are not given up.
+    /// Length of the settled start of the log.
     settled: usize,
 }
 
-/// Adds the units of a block: one for each part of its text, or one for all of it where there is no text to read.
+/// Adds the units of a block: one for each part, or one for a block without text.
 fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block): (usize, &Block)) {
     let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
         block: index(b),
@@ -137,7 +136,7 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
 }
 
 impl<'s> Selector<'s> {
-    /// Starts with nothing taken. `blocks` come in the order of their groups.
+    /// Starts with an empty selection. `blocks` are in the order of their groups.
     pub fn new(scoring: &'s mut Scoring, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
         let parts =
             |block: &Block| block.document.map_or(1, |document| scoring.documents()[document].analysis.parts.len());
@@ -180,7 +179,7 @@ impl<'s> Selector<'s> {
         this
     }
 
-    /// Returns the groups that have changed since the last time, at first all that may go.
+    /// Returns the groups that have changed since the last call, at first all that may go.
     pub fn changed(&mut self) -> Vec<usize> {
         let groups = 0..self.is_changed.len();
         groups.filter(|&group| std::mem::take(&mut self.is_changed[group])).collect()
@@ -221,17 +220,17 @@ impl<'s> Selector<'s> {
         self.blocks_of[group].clone()
     }
 
-    /// Makes what is taken now stay, come what may.
+    /// Settles the current selection; [`Self::shrink`] cannot undo it.
     pub fn settle(&mut self) {
         self.settled = self.log.len();
     }
 
-    /// Lets what was settled be given up after all.
+    /// Unsettles everything.
     pub fn unsettle(&mut self) {
         self.settled = 0;
     }
 
-    /// Returns whether nothing can be given up.
+    /// Returns whether the whole selection is settled.
     pub fn is_settled(&self) -> bool {
         self.log.len() == self.settled
     }
@@ -241,7 +240,7 @@ impl<'s> Selector<'s> {
         self.is_open[group]
     }
 
-    /// Returns what stays of a block, when its group stays.
+    /// Returns what stays of a block if its group stays.
     pub fn kept(&self, block: usize) -> Kept {
         match self.taken[block] {
             0 => Kept::Nothing,
@@ -256,7 +255,7 @@ impl<'s> Selector<'s> {
         unit.is_taken || (unit.is_fixed && self.taken[block] > 0)
     }
 
-    /// Returns the tokens of all that stays, about.
+    /// Returns the estimated tokens of everything that stays.
     pub fn used(&self) -> f32 {
         self.used
     }
@@ -268,7 +267,7 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Takes a group with all that is in it.
+    /// Takes a group with all of its blocks.
     pub fn take_whole(&mut self, group: usize) {
         self.take_frame(group);
         for block in self.blocks_of[group].clone() {
@@ -297,7 +296,7 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Takes what is worth most for its tokens, as long as it fits `room`; of the groups that `may` names.
+    /// Takes the best worth for its tokens from the groups that `may` picks, as long as it fits `room`.
     pub fn grow(&mut self, room: f32, may: impl Fn(usize) -> bool) {
         let mut queue = Queue::default();
         for group in 0..self.frames.len() {
@@ -308,7 +307,7 @@ impl<'s> Selector<'s> {
         self.take_from(&mut queue, room);
     }
 
-    /// As [`Selector::grow`] for all groups, and goes on from there when it is called again with more room.
+    /// As [`Selector::grow`] for all groups; continues when called again with more room.
     pub fn grow_all(&mut self, room: f32) {
         let mut queue = self.queue.take().unwrap_or_else(|| {
             let mut queue = Queue::default();
@@ -336,7 +335,7 @@ impl<'s> Selector<'s> {
                 queue.push(item, now);
                 continue;
             }
-            // What stands in a gap of its size is cheaper than the mark for it, and needs no room.
+            // A gap of its size is cheaper than a mark, so it needs no room.
             if tokens > 0.0 {
                 if self.used + LEAST > room {
                     queue.push(item, step);
@@ -357,7 +356,7 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Takes a unit, or all of its bundle; what has become cheaper by it is put into the queue again.
+    /// Takes a unit, or all of its bundle, and requeues what has become cheaper.
     fn take_rated(&mut self, unit: usize, queue: &mut Queue) {
         let block = self.units[unit].block as usize;
         let group = self.blocks[block].group;
@@ -381,7 +380,7 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Gives up what was taken last until `tokens` are free, or nothing is left.
+    /// Undoes the last choices until `tokens` are free or only settled ones are left.
     pub fn shrink(&mut self, tokens: f32) {
         let goal = self.used - tokens;
         while self.used > goal && self.log.len() > self.settled {
@@ -389,7 +388,7 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Does what `take` does where no more than `limit` is used then, else nothing.
+    /// Runs `take`, and reverts it if more than `limit` is used after it.
     pub fn take_within(&mut self, limit: f32, take: impl FnOnce(&mut Self)) {
         let before = self.log.len();
         take(self);
@@ -400,7 +399,7 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Gives up what was taken last.
+    /// Undoes the last choice.
     fn give_up(&mut self) {
         let Some((item, tokens)) = self.log.pop() else { return };
         self.used -= tokens;
@@ -473,8 +472,8 @@ impl<'s> Selector<'s> {
     }
 }
 
-/// Returns by how much more than what is over each attempt to meet a budget gives up: the first few as much, then ever
-/// more, so that they are few where what is given up costs nothing.
+/// Returns factors of the excess that successive attempts give up: 1 at first, then growing, so that attempts stay few if
+/// what is given up saves nothing.
 pub fn shrink_steps() -> impl Iterator<Item = f32> {
     std::iter::repeat_n(1.0, 3).chain(std::iter::successors(Some(1.5), |more| Some(more * 1.5)))
 }

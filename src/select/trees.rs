@@ -1,34 +1,34 @@
-//! Boosted trees: sums of small decision trees over whole numbers.
+//! Boosted trees: sums of small decision trees over integers.
 //!
-//! Thresholds and leaves are integers, so that a sum is the same on every machine. No tree is walked: each value rules out
-//! leaves of all trees at once, and of the leaves that no value rules out the first is the one that is reached. After
-//! `QuickScorer` (Lucchese and others, 2015), with what each interval of values rules out found beforehand.
+//! Integer thresholds and leaves give the same sum on every machine. No tree is walked: each value rules out leaves of all
+//! trees at once, and the first leaf that is left is reached. After `QuickScorer` (Lucchese and others, 2015), with the bits
+//! of each interval of values computed beforehand.
 
-/// At most so many trees, of at most so many leaves.
+/// Most trees, and most leaves of a tree.
 const TREES: usize = 64;
 const LEAVES: usize = u16::BITS as usize;
 
-/// By tree, a bit for each leaf.
+/// By tree: a bit for each leaf.
 type Leaves = [u16; TREES];
 
 /// Trees over features that the table names.
 #[derive(Debug)]
 pub struct Trees {
     features: Vec<Feature>,
-    /// By tree, what its leaves add.
+    /// By tree: the values of its leaves.
     values: Vec<[i32; LEAVES]>,
 }
 
-/// What the values of a feature rule out.
+/// The leaves that the values of a feature rule out.
 #[derive(Debug)]
 struct Feature {
-    /// By value, up to the last threshold: how many thresholds it reaches.
+    /// By value, up to the last threshold: number of thresholds that it reaches.
     reached: Vec<u16>,
-    /// By that: the leaves that are left.
+    /// By that number: the leaves that are left.
     left: Vec<Leaves>,
 }
 
-/// A split: a value that reaches the threshold rules out `leaves` of a tree, those on its left.
+/// A split: a value at or above the threshold rules out `leaves` of a tree, those on its left.
 struct Split {
     feature: usize,
     threshold: u16,
@@ -37,8 +37,8 @@ struct Split {
 }
 
 impl Trees {
-    /// Reads a table of one node a line, in preorder: `feature < n` for a split, a whole number for a leaf; spaces around a
-    /// line and lines that start with `#` count for nothing. Returns `None` for what is no such table.
+    /// Parses a table of one node a line, in preorder: `feature < n` for a split, an integer for a leaf; ignores spaces
+    /// around a line and lines that start with `#`. Returns `None` if it is not such a table.
     pub fn parse(table: &str, features: &[&str]) -> Option<Self> {
         let mut lines =
             table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
@@ -51,7 +51,7 @@ impl Trees {
         }
         splits.sort_by_key(|split: &Split| (split.feature, split.threshold));
         let feature = |feature| {
-            // Below all thresholds nothing is ruled out.
+            // Below all thresholds every leaf is left.
             let mut all = Feature { reached: Vec::new(), left: vec![[u16::MAX; TREES]] };
             let splits: Vec<&Split> = splits.iter().filter(|split| split.feature == feature).collect();
             for same in splits.chunk_by(|one, other| one.threshold == other.threshold) {
@@ -68,7 +68,7 @@ impl Trees {
         (values.len() <= TREES).then_some(Self { features, values })
     }
 
-    /// Returns the sum of the leaves that `features` lead to. O(features x trees), without a branch for a node.
+    /// Returns the sum of the leaves that `features` reach. O(features x trees), without branches.
     pub fn sum<const N: usize>(&self, features: &[u16; N]) -> i32 {
         let mut leaves: Leaves = [u16::MAX; TREES];
         for (feature, value) in self.features.iter().zip(features) {
@@ -83,14 +83,14 @@ impl Trees {
         self.values.iter().zip(&leaves).map(value).sum()
     }
 
-    /// Returns how many trees there are.
+    /// Returns the number of trees.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 }
 
-/// Reads a node and those below it: what its leaves add, and its splits.
+/// Reads a node and those below it: values of leaves, and splits.
 fn read_node<'t>(
     lines: &mut impl Iterator<Item = &'t str>,
     features: &[&str],

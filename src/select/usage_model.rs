@@ -1,4 +1,4 @@
-//! The chance that the next step uses a term: by trees that were fitted to recorded agent runs, or by hand.
+//! Predicts the chance that the next step uses a term: by trees fitted to recorded agent runs, or by hand.
 
 use std::sync::LazyLock;
 
@@ -37,48 +37,48 @@ pub const NAMES: [&str; FEATURES] = [
     "is_in_turn",
 ];
 
-/// How many there are.
+/// Number of features.
 pub const FEATURES: usize = 21;
 
-/// What the model has taken from a text, and how relevant the text is.
+/// How much the model has used of a text, and its relevance.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Uptake {
-    /// Mentions by the model of what little but this text names.
+    /// Mentions by the model of terms that hardly any other text has.
     quoted_terms: u16,
-    /// The last message with one of them, and the part that it is from.
+    /// Last message with one of them, and its part.
     last: Option<(u32, u32)>,
     /// The relevance of the most relevant part.
     pub relevance: f32,
 }
 
 impl Uptake {
-    /// Notes that a message of the model names what it has from a part.
+    /// Records that a message of the model uses a term of a part.
     pub fn quote(&mut self, message: u32, part: u32) {
         self.quoted_terms = self.quoted_terms.saturating_add(1);
         self.last = Some((message, part));
     }
 }
 
-/// What holds for all terms of a conversation.
+/// Facts that all terms of a conversation share.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conversation {
     pub messages: usize,
     /// The last message of the user.
     pub question: usize,
-    /// What the newest call does.
+    /// The effect of the newest call.
     pub effect: Option<Effect>,
 }
 
-/// The text that the model has a term from: the last that names it and is not the model's own, where there is one.
+/// The text that the model has a term from: the last with it that is not the model's own, if there is one.
 pub struct SourceText<'s> {
     pub document: &'s Document,
     pub uptake: &'s Uptake,
-    /// The part that names it, among those of all documents.
+    /// The part that has it, numbered over all documents.
     pub part: u32,
 }
 
-/// Returns what can be read off a conversation about a term: whole numbers, of which more than 65,535 count as that many.
-/// `last` is the document that names it last, and how many terms the part has that does.
+/// Returns the features of a term, integers that saturate at 65,535. `last` is the last document with it, and the number of
+/// terms in that part.
 pub fn features(
     fact: &Fact,
     query_match: &QueryMatch,
@@ -113,7 +113,7 @@ pub fn features(
     ]
 }
 
-/// The age of what never was.
+/// The age of something that never happened.
 const NEVER: u16 = u16::MAX;
 
 fn small(n: usize) -> u16 {
@@ -129,15 +129,15 @@ fn effect(effect: Option<Effect>) -> u16 {
     effect.map_or(0, |effect| effect as u16 + 1)
 }
 
-/// What terms are worth, by their features. Remembers the last of each kind: the next one mostly stands in the same part, and no
-/// more is known of it.
+/// Worths of terms by their features. Caches the last of each kind: the next one is mostly in the same part, with the same
+/// features.
 pub struct Worths {
     worth: fn(&[u16; FEATURES]) -> f32,
     last: [([u16; FEATURES], f32); KINDS],
 }
 
 impl Worths {
-    /// Returns those that [`learned`] finds.
+    /// Returns worths by [`learned`].
     pub fn new() -> Self {
         let none = [0; FEATURES];
         #[cfg(not(feature = "evaluation"))]
@@ -157,16 +157,15 @@ impl Worths {
     }
 }
 
-/// Returns what a term is worth by the trees that were fitted to recorded agent runs.
+/// Returns the worth of a term by the learned trees.
 ///
-/// It is the root of the chance that the next step uses it: a step is helped by one of two things that it may need more than by
-/// the same thing twice as surely, and chances are the less sure the higher they are. Of the powers 1, 0.7, 0.5 and 0.4 that one
-/// keeps most of what later steps use.
+/// It is the root of the chance: a step gains more from one of two things that it may need than from the same thing twice as
+/// surely, and high chances are less certain. Of the powers 1, 0.7, 0.5 and 0.4 it keeps most of what later steps use.
 pub fn learned(features: &[u16; FEATURES]) -> f32 {
     chance(f64::from(LEARNED.sum(features)) / LEAF_SCALE).sqrt()
 }
 
-/// What leaves are multiplied with to be whole numbers.
+/// Scale of leaves as integers.
 const LEAF_SCALE: f64 = 1000.0;
 
 /// Fitted to recorded agent runs: see `training/README.md`.
@@ -175,7 +174,7 @@ static LEARNED: LazyLock<Trees> = LazyLock::new(|| {
     Trees::parse(include_str!("usage_trees.txt"), &NAMES).expect("usage_trees.txt is a table of trees")
 });
 
-/// Returns a guess: names more than words, the recent and the used more than others. The ablation of [`learned`].
+/// Returns a guess, the ablation of [`learned`]: names above words, recent and used terms above others.
 #[cfg(feature = "evaluation")]
 fn by_hand(features: &[u16; FEATURES]) -> f32 {
     let [kind, _, uses, _, age, ..] = *features;
@@ -187,7 +186,7 @@ fn by_hand(features: &[u16; FEATURES]) -> f32 {
     chance(bias + 0.5 * (f64::from(uses).ln_1p() - f64::from(age).ln_1p()))
 }
 
-/// Returns the chance of such log odds: rounded from so many digits that the last one is the same on every machine.
+/// Returns the chance of log odds, rounded so that the last digit is the same on every machine.
 #[allow(clippy::cast_possible_truncation)] // it is rounded
 fn chance(log_odds: f64) -> f32 {
     (1.0 / (1.0 + (-log_odds).exp())) as f32

@@ -1,7 +1,7 @@
-//! One text made shorter by its content, whatever conversation it stands in.
+//! Shortens a text by its content, whatever conversation it is in.
 //!
-//! This is for limits that hold for a text alone. It must come out the same in every later call, so neither the question
-//! nor the other messages have a say.
+//! For limits of a single text. The result must be the same in every later call, so neither the question nor other messages
+//! count.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,13 +15,13 @@ use crate::tokens::{ContentMemory, Recount, TokenCounter, Tokens};
 use super::scoring::{Author, Document, Scoring};
 use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 
-/// A large result is shortened anew in every call that it stands in.
+/// A large result is shortened in every call that has it.
 pub static MEMORY: LazyLock<ContentMemory<Option<(String, Tokens)>>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&SHORTENED)));
 
-/// Returns `text` cut to at most `max_tokens`, and its tokens; `None` where that is too little for any of it.
+/// Returns `text` cut to at most `max_tokens`, and its tokens; `None` if that is too little for any of it.
 ///
-/// The archive path of `marks` is named in the first of them. JSON comes out as JSON. O(n), remembered by content.
+/// The first mark names the archive path. JSON stays JSON. O(n), cached by content.
 pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
     let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
     let key = marks.archive_path.map(|archive_path| [text, "\0", archive_path].concat());
@@ -33,9 +33,9 @@ pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Mark
     made.as_ref().clone()
 }
 
-/// Returns JSON cut to at most `max_chars` characters, more than its marks alone have; `None` for what is not JSON.
+/// Returns JSON cut to at most `max_chars` characters, which must be more than its marks need; `None` for other text.
 ///
-/// What cannot be cut that far comes out as marks alone. O(n), remembered by content.
+/// JSON that cannot be cut that far becomes marks alone. O(n), cached by content.
 pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, marks: Marks<'_>) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -46,7 +46,7 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
     }
     let share = |tokens: Tokens, chars: usize| tokens * max_chars as u64 / chars.max(1) as u64;
     let mut max_tokens = share(counter.text(text), text.chars().count());
-    // Some parts have more characters a token than others: what comes out too long is cut further.
+    // Parts differ in characters per token: cut further while it is too long.
     while let Some((short, tokens)) = within(text, max_tokens, counter, marks) {
         let chars = short.chars().count();
         if chars <= max_chars {
@@ -60,19 +60,19 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
 fn make(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
     let analysis = Analysis::of(text, Form::Outlined);
     let by_content = chosen(text, &analysis, max_tokens, counter, marks);
-    // Parts that are few and large may leave much of the room; then the start and the end say more.
+    // Few large parts may leave much of the room; then its start and end say more.
     let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
     if fills || analysis.kind() == Some(Kind::Json) {
         return by_content;
     }
-    // It knows no archive paths, and would cut through the marks of an earlier cut.
+    // A cut by place names no archive path, and would cut through earlier marks.
     let by_place = (marks.archive_path.is_none() && elision::find_gap(text).is_none())
         .then(|| excerpt::to_tokens(text, max_tokens, counter, marks.language))
         .flatten();
     [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
 }
 
-/// Returns the parts that are worth most, with marks for the others.
+/// Returns the parts of most worth, with marks for the others.
 fn chosen(
     text: &str,
     analysis: &Arc<Analysis>,

@@ -1,4 +1,4 @@
-//! The calls of a conversation that changed something.
+//! Lists the calls of a conversation that changed something.
 
 use crate::message::{Message, Text, ToolCall};
 use crate::text::ledger::call_line;
@@ -6,19 +6,19 @@ use crate::text::ledger::call_line;
 use super::cut::is_result;
 use super::transcript::{answers, said};
 
-/// Behind the line of a call whose outcome nobody knows.
+/// Ends the line of a call without a result.
 const NO_RESULT: &str = " (no result)";
 
-/// A call that changed something, and what is said of it.
+/// A call that changed something, and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<'m> {
-    /// Of the message that makes it.
+    /// Index of its message.
     pub index: usize,
     /// Empty for a call without one.
     pub id: &'m str,
     /// Empty for a call without any.
     pub arguments: &'m str,
-    /// The tool, what it was about, and how it ended where it did not go well.
+    /// The tool, its subject, and its outcome if it failed.
     pub line: String,
 }
 
@@ -27,7 +27,7 @@ pub fn changes<'m>(view: &'m [Message<'_>]) -> Vec<Change<'m>> {
     (0..view.len()).flat_map(|index| changes_of(view, index)).collect()
 }
 
-/// Returns those of the message at `index`.
+/// Returns the changes of the message at `index`.
 pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> {
     let (message, following) = (&view[index], &view[index + 1..]);
     let of_call = |call: &'m ToolCall<'_>| {

@@ -1,12 +1,12 @@
-//! Which messages a summary covers, and where what it covers may be parted.
+//! Decides which messages a summary covers, and where these may be split.
 //!
-//! A cover is a number: the messages from the start of the conversation that a summary stands for. Everything behind it is
-//! shown. No function here parts a tool call from its results.
+//! A cover is the number of messages from the start of the conversation that a summary replaces; those behind it are shown.
+//! No function here separates a call from its results.
 
 use crate::conversation::is_note;
 use crate::message::{Message, Role};
 
-/// Messages behind a summary above which a static buffer is cut, and those that stay. Source: document 000.
+/// Messages behind a summary above which a static buffer is cut, and messages that stay. Source: document 000.
 pub const BUFFER_LIMIT: usize = 50;
 /// See [`BUFFER_LIMIT`].
 pub const BUFFER_KEEP: usize = 10;
@@ -15,9 +15,9 @@ pub const ROLLING_INTERVAL: usize = 10;
 /// Newest rounds that a rolling summary leaves. Source: document 001, stages three and five: the last rounds stay whole.
 pub const ROLLING_KEEP: usize = 2;
 
-/// Returns how many messages a summary covers that leaves the last `keep` as they are; `None` where that is nothing new.
+/// Returns the cover that leaves the last `keep` messages; `None` if it is no larger than before.
 ///
-/// What is kept grows backwards until it begins with no result, so that its call comes along.
+/// The kept messages grow backwards until they start with no result, so that no call is separated.
 ///
 /// # Source
 ///
@@ -30,11 +30,11 @@ pub fn keep_last(view: &[Message<'_>], covered: usize, keep: usize) -> Option<us
     (start > covered).then_some(start)
 }
 
-/// Returns how many messages the next summary of a static buffer covers, or `None` while there are `limit` or fewer behind
-/// the last one.
+/// Returns the cover of the next summary of a static buffer, or `None` while at most `limit` messages are behind the last
+/// one.
 ///
-/// All but the last `keep` are covered; the cut moves back to a message of the user, or forward to the next one where there
-/// is none before. A conversation without such a place is not cut.
+/// It covers all but the last `keep`; the cut moves back to a message of the user, or forward if there is none before.
+/// Without such a place there is no cut.
 ///
 /// # Source
 ///
@@ -49,7 +49,7 @@ pub fn static_buffer(view: &[Message<'_>], covered: usize, limit: usize, keep: u
     before.or_else(|| (candidate + 1..view.len()).find(starts_turn))
 }
 
-/// Returns how many messages the next rolling summary covers, or `None` while there are fewer than `interval` rounds to cover.
+/// Returns the cover of the next rolling summary, or `None` while there are fewer than `interval` rounds to cover.
 ///
 /// The newest `keep_rounds` rounds stay. A round is a message of the user and everything up to the next one.
 ///
@@ -66,7 +66,7 @@ pub fn rolling(view: &[Message<'_>], covered: usize, interval: usize, keep_round
     (cut > covered).then_some(cut)
 }
 
-/// Returns the messages before calls at the end that still wait for results.
+/// Returns the number of messages before trailing calls that still wait for results.
 fn answered(view: &[Message<'_>]) -> usize {
     let last = view.iter().rposition(|message| !is_result(message));
     let waits = |&at: &usize| view[at].tool_calls.len() > view.len() - at - 1;
@@ -77,13 +77,13 @@ fn opens_round(message: &Message<'_>) -> bool {
     message.role == Role::User && !is_note(message)
 }
 
-/// Returns whether a message answers a call, and so stays behind the message before it.
+/// Returns whether a message answers a call.
 pub fn is_result(message: &Message<'_>) -> bool {
     matches!(message.role, Role::Tool | Role::Function)
 }
 
-/// Returns where to part `len` messages in two, by which of them must stay behind the one before: near the middle, both
-/// parts of at least `min` where that can be, the earlier of two such places. `None` where they cannot be parted.
+/// Returns the split index nearest the middle of `len` messages at which no message is separated from the one it must
+/// follow; both parts have at least `min` messages if possible. Of two such places the earlier; `None` if there is none.
 ///
 /// # Source
 ///

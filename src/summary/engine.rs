@@ -1,7 +1,7 @@
-//! How a summary is made: a state machine that says which model call it wants and is fed the answer.
+//! Makes a summary: a state machine that asks for model calls and is given the answers.
 //!
-//! What is too long for the model is summarised in chunks, what the model refuses in halves, and the summaries of the parts
-//! are merged in pairs. A text is cut only where that cannot go on, and says so.
+//! What is too long for the model is summarised in chunks, what the model refuses in halves, and summaries of parts are
+//! merged in pairs. Only where that fails a text is cut, with a note that says so.
 
 use crate::conversation::spoken;
 use crate::message::{Message, Role};
@@ -13,7 +13,7 @@ use crate::tokens::{TokenCounter, Tokens};
 use super::transcript::{self, BYTES_PER_TOKEN, Limit, TranscriptItem};
 use super::{Format, Policy, Prompt, Structured, cut, local};
 
-/// What a summary goes on from.
+/// The previous summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Previous {
     /// Its text.
@@ -29,13 +29,13 @@ pub struct Options {
     pub format: Format,
     /// The caller's prompt; `None` for that of the documents in the conversation's language.
     pub prompt: Option<Prompt>,
-    /// Words of the summary; `None` for those of the documents.
+    /// Most words of the summary; `None` for the documents' number.
     pub max_words: Option<u32>,
     /// The knobs.
     pub policy: Policy,
-    /// Tokens of the window of the model that is asked; `None` where it is not known.
+    /// Window of the model that is asked; `None` if unknown.
     pub window_tokens: Option<Tokens>,
-    /// Tokens of a tool result that the model is shown, shortened by its content; 0 is no limit.
+    /// Most tokens of a tool result that the model is shown; longer ones are shortened by content. 0 is no limit.
     pub max_result_tokens: Tokens,
 }
 
@@ -52,32 +52,32 @@ impl Default for Options {
     }
 }
 
-/// Tokens of a result that are worth reading for a summary of a few hundred.
+/// Tokens of a result worth reading for a summary of a few hundred.
 const MAX_RESULT_TOKENS: Tokens = Tokens(1_000);
 
-/// Of a window what the conversation may have at first. Source: trpc-agent-go, safe prefix.
+/// Percentage of the window for the conversation. Source: trpc-agent-go, safe prefix.
 const INPUT_PERCENT: u64 = 70;
 /// Bytes of the smallest chunk.
 const MIN_CHUNK_BYTES: usize = 2_048;
 
-/// Tokens of an answer for each that the summary should have, and the least: models that think need room for it.
+/// Tokens of the answer for each token of the target, and the least: models that think need room for it.
 const ANSWER_FACTOR: u64 = 4;
 const MIN_ANSWER_TOKENS: Tokens = Tokens(1_024);
-/// Times its target that a summary may be long.
+/// Most length of a summary, as a multiple of its target.
 const MAX_TEXT_FACTOR: u64 = 2;
-/// Share of the target, in percent, and least tokens for what the model dropped and what is added back.
+/// Percentage of the target, and least tokens, for what the model dropped and is added back.
 const ADDED_PERCENT: u64 = 40;
 const MIN_ADDED_TOKENS: Tokens = Tokens(150);
-/// What stands between a model's text and what it dropped, by [`Language`].
+/// Introduces what the model dropped, by [`Language`].
 const ADDED: [&str; 4] = ["\n\n另有：\n", "\n\nその他：\n", "\n\n그 밖에:\n", "\n\nAlso said:\n"];
-/// Why no model wrote a summary of which every part was cut by force.
+/// The error of a summary whose every part was cut by force.
 const ALL_REFUSED: &str = "the model refused every call as too long: its text was cut by force";
 /// Tokens of a text that is cut by force. Source: document 003, `force_truncated_summary`.
 const MIN_FORCED_TOKENS: Tokens = Tokens(128);
 /// Rounds of merging beyond the depth of halving. Source: document 003, `merge`.
 const MERGE_ROUNDS: u32 = 8;
 
-/// What the model is to be asked.
+/// A call that the model is to be asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
     /// Roles and texts.
@@ -86,30 +86,30 @@ pub struct ModelCall {
     pub max_tokens: Tokens,
     /// The temperature.
     pub temperature: f64,
-    /// How often what it is about has been parted.
+    /// How often its subject was split.
     pub depth: u32,
 }
 
-/// What became of it.
+/// A finished summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryDraft {
     /// The summary.
     pub text: String,
-    /// Its fields: what every later summary is checked against and merged with.
+    /// Its fields, which later summaries are merged with.
     pub data: Structured,
-    /// Whether a model wrote it; else it was told by rules.
+    /// Whether a model wrote it; otherwise rules did.
     pub by_model: bool,
-    /// Why no model wrote it although one was asked.
+    /// Why no model wrote it, if one was asked.
     pub error: Option<String>,
     /// The name of the prompt.
     pub prompt: String,
     /// Whether a part was cut by force.
     pub truncated: bool,
-    /// Parts that were summarised.
+    /// Number of parts that were summarised.
     pub chunks: u32,
-    /// How often they were parted.
+    /// How often they were split.
     pub max_depth: u32,
-    /// Calls of the model.
+    /// Number of model calls.
     pub calls: u32,
     /// Tokens of what was summarised.
     pub input_tokens: Tokens,
@@ -126,12 +126,12 @@ struct PartSummary {
     max_depth: u32,
 }
 
-/// A summary that the model is to be asked for.
+/// A summary to ask the model for.
 #[derive(Debug)]
 struct Ask {
     items: Vec<TranscriptItem>,
     depth: u32,
-    /// What is known of the parts that it joins, where it joins two.
+    /// Facts about the parts that it merges, if it does.
     merges: Option<PartSummary>,
 }
 
@@ -154,11 +154,11 @@ pub struct Run {
     prompt: Prompt,
     counter: TokenCounter,
     previous: Previous,
-    /// What is left to do, the next at the end.
+    /// Tasks to do, the next one last.
     tasks: Vec<Task>,
-    /// The summaries of parts, in their order.
+    /// The summaries of parts, in order.
     parts: Vec<PartSummary>,
-    /// Goes with the first call that is answered.
+    /// Whether the next call has the previous summary: it goes with the first one that is answered.
     tells_previous: bool,
     calls: u32,
     /// Calls that the model answered.
@@ -167,7 +167,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Starts with the messages behind `previous`. Plans without counting a token: O(bytes).
+    /// Starts with the messages behind `previous`. O(bytes); counts no token.
     pub fn new(view: &[Message<'_>], previous: Option<Previous>, options: Options, counter: TokenCounter) -> Self {
         let previous = previous.unwrap_or_default();
         let standard = || Prompt::standard(options.format, language(view, &previous.text), options.max_words);
@@ -209,9 +209,9 @@ impl Run {
         }
     }
 
-    /// Takes the model's answer to [`Run::next_call`]. An empty one is a failure.
+    /// Takes the model's answer to [`Run::next_call`]. An empty answer is a failure.
     pub fn answered(&mut self, text: &str) {
-        // Some providers refuse a request that holds one, and this text is in every later request.
+        // Some providers refuse requests with NUL, and this text is in every later one.
         let text = text.replace('\0', "\u{fffd}");
         let text = without_thoughts(&text).trim();
         if text.is_empty() {
@@ -233,7 +233,7 @@ impl Run {
         self.parts.push(part);
     }
 
-    /// Takes that the model refused the call as too long, with the limit that it named.
+    /// Takes a refusal of the call as too long, with the limit that it names.
     pub fn refused(&mut self, limit_tokens: Option<Tokens>) {
         let policy = &self.options.policy;
         if !policy.bisect_enabled {
@@ -261,21 +261,21 @@ impl Run {
         self.parts.push(part);
     }
 
-    /// Asks no model: the summary is told by rules.
+    /// Makes the summary by rules alone.
     pub fn by_rules(&mut self) {
         self.tasks.clear();
         self.parts.clear();
     }
 
-    /// Takes that the model cannot be asked: the summary is told by rules, with what was answered so far as background.
+    /// Takes a failure of the model: the summary is made by rules, with the answers so far as background.
     pub fn failed(&mut self, error: &str) {
         self.error = Some(error.to_owned());
         self.tasks.clear();
     }
 
-    /// Returns the summary of `view`, which the run was made with, when nothing is left to ask.
+    /// Returns the summary of `view`, the messages of the run, once [`Run::next_call`] returns `None`.
     ///
-    /// What the model's text drops of the user's rules and of the exact names is added back.
+    /// Rules of the user and exact names that the model dropped are added back.
     pub fn finish(mut self, view: &[Message<'_>]) -> SummaryDraft {
         let told = self.previous.data.clone().merged(local(view));
         let part = self.parts.last().filter(|_| self.error.is_none());
@@ -326,11 +326,11 @@ impl Run {
         (data, format!("{}{added}", part.text))
     }
 
-    /// Returns fields and text of a summary without a model, with what a model wrote before: rules cannot tell that.
+    /// Returns fields and text of a summary by rules, with what a model wrote before, which rules cannot find.
     fn by_rules_only(&self, mut told: Structured) -> (Structured, String) {
         let target = self.options.policy.target_tokens.max(MIN_FORCED_TOKENS);
         let previous = &self.previous;
-        // Rules and names that were added to it stand in its fields.
+        // Rules and names that were added are in its fields.
         let end = ADDED.iter().find_map(|added| previous.text.find(added)).unwrap_or(previous.text.len());
         let written = Some(&previous.text[..end]).filter(|_| previous.text != previous.data.to_string());
         let parts = self.parts.iter().map(|part| part.text.as_str());
@@ -343,7 +343,7 @@ impl Run {
         (data, text)
     }
 
-    /// Plans the summary of `items`, in chunks where they are larger than the room.
+    /// Plans the summary of `items`; in chunks if they exceed the room.
     fn schedule(&mut self, items: Vec<TranscriptItem>, depth: u32, room_bytes: usize) {
         if room_bytes == 0 || transcript::bytes(&items, self.limit()) <= room_bytes {
             self.tasks.push(Task::Ask(Ask { items, depth, merges: None }));
@@ -368,12 +368,12 @@ impl Run {
         }
     }
 
-    /// Returns the text of the previous summary until it is in an answer.
+    /// Returns the previous summary until an answer has it.
     fn untold(&self) -> Option<&str> {
         self.tells_previous.then_some(self.previous.text.as_str())
     }
 
-    /// Joins the newest `count` parts, in pairs by the model; of JSON without it.
+    /// Merges the newest `count` parts: in pairs by the model, or JSON without it.
     fn merge(&mut self, count: usize, depth: u32) {
         let mut parts = self.parts.split_off(self.parts.len().saturating_sub(count));
         if parts.len() <= 1 {
@@ -436,7 +436,7 @@ impl Run {
         part.truncated |= is_cut;
     }
 
-    /// Returns a text with at most `max_tokens`, and whether it was cut for that.
+    /// Returns a text cut to at most `max_tokens`, and whether it was.
     fn within(&self, text: &str, max_tokens: Tokens) -> (String, bool) {
         if self.counter.text(text) <= max_tokens {
             return (text.to_owned(), false);
@@ -453,7 +453,7 @@ impl Run {
         if depth == 0 { policy.target_tokens } else { policy.merge_target_tokens }
     }
 
-    /// Returns the bytes of conversation that one call has room for; 0 for no limit.
+    /// Returns the bytes of conversation for one call; 0 is no limit.
     fn room_bytes(&self, window_tokens: Option<Tokens>) -> usize {
         let Some(window) = window_tokens.filter(|&window| window > Tokens::ZERO) else { return 0 };
         let answer = self.options.policy.target_tokens * ANSWER_FACTOR;
@@ -464,16 +464,15 @@ impl Run {
     }
 }
 
-/// Returns the language that a summary is asked for in: the user's, whatever tools and pasted texts are in.
+/// Returns the language of a summary: the user's, whatever tools and pasted texts use.
 ///
-/// Where the user says nothing, that of the previous summary, else of the assistant.
+/// If the user says nothing, that of the previous summary, or else the assistant's.
 fn language(view: &[Message<'_>], previous: &str) -> Language {
     let before = || Language::of([previous]);
     spoken(view, Role::User).or_else(before).or_else(|| spoken(view, Role::Assistant)).unwrap_or_default()
 }
 
-/// Returns the fields of a summary that a model wrote: rules, files, calls and errors as they were told by rules, the rest in
-/// its words.
+/// Returns the fields of a summary by a model: rules, files, calls and errors found by rules, the rest in its words.
 fn with_model(previous: &Structured, mut told: Structured, read: Structured) -> Structured {
     told.decisions.clone_from(&previous.decisions);
     told.open_questions = Vec::new();
@@ -481,7 +480,7 @@ fn with_model(previous: &Structured, mut told: Structured, read: Structured) -> 
     told.merged(read)
 }
 
-/// Returns an answer without the thoughts that some servers leave in it.
+/// Returns an answer without the reasoning that some servers leave in it.
 fn without_thoughts(text: &str) -> &str {
     let start = text.trim_start();
     match start.strip_prefix("<think>") {

@@ -1,4 +1,4 @@
-//! A summary without a model: what can be told from messages by rules alone, the same every time.
+//! Makes a summary by rules, without a model; deterministic.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -30,24 +30,23 @@ const OPEN: &str = r"(?i)(?-u:\b)(?:todo|fixme|next steps?|still (?:need|needs|h
 static PATTERNS: LazyLock<[Regex; 2]> =
     LazyLock::new(|| [DECISION, OPEN].map(|pattern| Regex::new(pattern).expect("the pattern is a literal")));
 
-/// Bytes of a sentence that is one entry; longer ones are pasted texts.
+/// Most bytes of a sentence that is an entry; longer ones are pasted.
 const MAX_SENTENCE_BYTES: usize = 300;
-/// Characters of a request that are repeated.
+/// Most characters of a request.
 const MAX_REQUEST_CHARS: usize = 120;
-/// Error lines of one result.
+/// Most error lines of a result.
 const MAX_ERRORS: usize = 3;
-/// Names that are kept before anything is merged.
+/// Most names before merging.
 const MAX_NAMES: usize = 40;
 
-/// Returns what the messages come to. Nothing is invented: every entry is a sentence, a line, a call or a name of theirs.
-/// O(bytes).
+/// Returns the fields of a summary of the messages. Every entry is a sentence, a line, a call or a name of theirs. O(bytes).
 pub fn local(view: &[Message<'_>]) -> Structured {
     let [decision, open] = &*PATTERNS;
     let mut found = Structured::default();
     for (index, message) in view.iter().enumerate() {
         let text = said(message);
         if is_result(message) {
-            // How a command ended is told with the command.
+            // The command's entry has its outcome.
             let lines = errors(&text).into_iter().map(|(_, line)| line).filter(|line| !is_exit_code(line));
             found.errors.extend(lines.take(MAX_ERRORS).map(|line| on_one_line(line, MAX_SENTENCE_BYTES)));
             continue;
@@ -83,7 +82,7 @@ pub fn local(view: &[Message<'_>]) -> Structured {
     }
     found.open_questions.extend(question(view));
     found.names = names(view);
-    // Merged with nothing: each entry once, and no more than there may be.
+    // Merging removes duplicates and enforces the limits of lists.
     Structured::default().merged(found)
 }
 
@@ -99,7 +98,7 @@ fn question(view: &[Message<'_>]) -> Option<String> {
     (last.ends_with(['?', '？']) && last.len() <= MAX_SENTENCE_BYTES).then(|| last.to_owned())
 }
 
-/// Returns the exact names that matter: those that the user said, then those that stand in most messages, then the newest.
+/// Returns exact names: the user's first, then by number of messages, then newest.
 fn names(view: &[Message<'_>]) -> Vec<String> {
     struct Seen<'v> {
         by_user: bool,
@@ -127,7 +126,7 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
             });
         }
     }
-    // What only one result says is data.
+    // A name in only one result is data.
     let mut names: Vec<Seen<'_>> = seen.into_values().filter(|seen| seen.by_user || seen.messages > 1).collect();
     names.sort_by(|a, b| {
         let rank = |seen: &Seen<'_>| (seen.by_user, seen.messages, seen.last);
@@ -135,7 +134,7 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
     });
     let mut kept: Vec<String> = Vec::new();
     for name in names {
-        // Part of one that is kept already.
+        // A part of one that is kept.
         if kept.len() < MAX_NAMES && !kept.iter().any(|kept| kept.contains(name.text)) {
             kept.push(name.text.to_owned());
         }
@@ -143,7 +142,7 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
     kept
 }
 
-/// Returns what `before` ends with where that begins a path, which names do not tell.
+/// Returns the end of `before` if that starts a path, which names leave out.
 fn root(before: &str) -> &str {
     let root = ["../", "~/", "./", "/"].into_iter().find(|root| before.ends_with(root)).unwrap_or_default();
     let outer = before[..before.len() - root.len()].chars().next_back();

@@ -1,9 +1,10 @@
-//! Summaries: what they cover, when they are due, and how they are made. Nothing here calls a model or stores anything.
+//! Summaries: what they cover, when they are due and how they are made. Without I/O: nothing here calls a model or stores
+//! anything.
 //!
-//! A summary covers the first so many messages of a conversation; everything behind is shown. [`cut`] says how far the next
-//! one reaches, [`Trigger`] and [`Policy`] when it is due, [`Run`] makes it: it asks for model calls, and where none is
-//! answered what [`local`] tells by rules is the summary. Its fields, [`Structured`], are kept with every summary, whoever
-//! wrote the text: later ones are merged with them, and rules and names that a model drops are added back.
+//! A summary covers the first messages of a conversation; those behind are shown. [`cut`] decides how far the next one
+//! reaches, [`Trigger`] and [`Policy`] when it is due. [`Run`] makes it: it asks for model calls, and falls back to
+//! [`local`], which works by rules. The fields, [`Structured`], are kept with every summary: later ones are merged with
+//! them, and rules and names that a model drops are added back.
 
 mod changes;
 pub mod cut;

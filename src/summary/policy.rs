@@ -1,4 +1,4 @@
-//! When to summarise and how hard to try: the knobs of document 003.
+//! The settings of summaries: when to make one and how hard to try. Source: document 003.
 
 #[cfg(doc)]
 use crate::error::MAX_WHOLE;
@@ -12,15 +12,15 @@ use super::trigger::{Comparison, Observed, Trigger};
 /// What asks for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Nobody: it is due when the trigger fires.
+    /// Due when the trigger fires.
     Proactive,
-    /// The model refused the conversation as too long: all of it is summarised.
+    /// The model refused the conversation as too long: everything is summarised.
     OverflowRetry,
-    /// The caller: all of it is summarised, whatever the trigger says.
+    /// The caller asked: everything is summarised, whatever the trigger says.
     Forced,
 }
 
-/// The knobs of summaries.
+/// The settings of summaries.
 ///
 /// # Source
 ///
@@ -29,29 +29,29 @@ pub enum Cause {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools)] // switches, each for itself
 pub struct Policy {
-    /// `SUMMARY_ENABLED` and `DYNAMIC_SUMMARY_ENABLED`: whether anything is summarised without being asked to.
+    /// `SUMMARY_ENABLED` and `DYNAMIC_SUMMARY_ENABLED`: whether summaries are made unasked.
     pub enabled: bool,
-    /// `SUMMARY_MESSAGE_LIMIT`: messages from which on a summary is due; 0 switches the limit off.
+    /// `SUMMARY_MESSAGE_LIMIT`: number of messages that makes a summary due; 0 is no limit.
     pub message_limit: u64,
-    /// `SUMMARY_MAX_CONTEXT_TOKENS`: tokens from which on a summary is due; 0 switches the limit off.
+    /// `SUMMARY_MAX_CONTEXT_TOKENS`: tokens that make a summary due; 0 is no limit.
     pub max_context_tokens: Tokens,
-    /// `SUMMARY_KEEP_LAST_N`: messages at the end that stay as they are.
+    /// `SUMMARY_KEEP_LAST_N`: messages at the end that are not covered.
     pub keep_last: u64,
     /// `SUMMARY_TARGET_TOKENS`: tokens that a summary should have.
     pub target_tokens: Tokens,
-    /// `SUMMARY_MERGE_TARGET_TOKENS`: tokens of a summary made of two.
+    /// `SUMMARY_MERGE_TARGET_TOKENS`: tokens of a merged summary.
     pub merge_target_tokens: Tokens,
     /// `SUMMARY_TEMPERATURE`: handed to the model.
     pub temperature: f64,
-    /// `SUMMARY_BISECT_ENABLED`: whether what is too long for the model is summarised in halves.
+    /// `SUMMARY_BISECT_ENABLED`: whether what the model refuses is summarised in halves.
     pub bisect_enabled: bool,
     /// `SUMMARY_BISECT_MAX_DEPTH`: how often it is halved; at least 1.
     pub bisect_max_depth: u32,
-    /// `SUMMARY_BISECT_MIN_MESSAGES`: as few messages are not halved again; at least 1.
+    /// `SUMMARY_BISECT_MIN_MESSAGES`: so few messages are not halved again; at least 1.
     pub bisect_min_messages: u64,
-    /// `SUMMARY_RETRY_ON_CONTEXT_OVERFLOW`: whether an overflow of the conversation itself makes a summary due.
+    /// `SUMMARY_RETRY_ON_CONTEXT_OVERFLOW`: whether an overflow makes a summary due.
     pub retry_on_overflow: bool,
-    /// `HISTORY_LIMIT`: messages of history where no summary stands for them.
+    /// `HISTORY_LIMIT`: messages of history without a summary.
     pub history_limit: u64,
 }
 
@@ -75,14 +75,15 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns the policy that the environment, looked up by name, asks for.
+    /// Returns the policy of the environment, which `lookup` reads.
     ///
-    /// A switch is off for `false` in any case, and on for everything else, as in document 003's server; what is empty
-    /// says nothing. The merge target follows the target unless it is named itself.
+    /// A switch is off for `false` in any case, and on otherwise, as in document 003's server; an empty value is unset. The
+    /// merge target defaults to the target.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] naming the variable for a number that is none, too small or above [`MAX_WHOLE`].
+    /// [`Error::InvalidArgument`] with the variable's name for a number that does not parse, is too small or above
+    /// [`MAX_WHOLE`].
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let text = |name: &str| lookup(name).filter(|text| !text.trim().is_empty());
         let switch = |name: &str| text(name).is_none_or(|text| !text.trim().eq_ignore_ascii_case("false"));
@@ -117,7 +118,7 @@ impl Policy {
         .checked()
     }
 
-    /// Returns the check that document 003 makes: messages first, then tokens, a limit of 0 being none.
+    /// Returns document 003's check: messages first, then tokens, without limits of 0.
     pub fn trigger(&self) -> Trigger {
         let messages = Trigger::Messages(Comparison::AtLeast, self.message_limit);
         let tokens = Trigger::Tokens(Comparison::AtLeast, self.max_context_tokens);
@@ -125,8 +126,8 @@ impl Policy {
         Trigger::Any(checks.into_iter().filter(|(limit, _)| *limit > 0).map(|(_, check)| check).collect())
     }
 
-    /// Returns how many messages the next summary covers, and why it is due; `None` while it is not, or where it would
-    /// cover nothing new behind the `covered` ones. Without a `trigger` the policy's own limits decide.
+    /// Returns the cover of the next summary, and why it is due; `None` if it is not due, or would cover no more than the
+    /// `covered` messages. Without a `trigger` the policy's own limits decide.
     pub fn due(
         &self,
         view: &[Message<'_>],

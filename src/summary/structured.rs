@@ -1,4 +1,4 @@
-//! A summary in fields: read from what a model wrote, merged, kept small, written for a model.
+//! Summaries in fields: parsed from a model's answer, merged, bounded and written for a model.
 
 use serde_json::{Map, Value};
 
@@ -8,43 +8,42 @@ use crate::text::ledger::on_one_line;
 use crate::text::rules::normal;
 use crate::tokens::{TokenCounter, Tokens};
 
-/// What a stretch of conversation comes to. Entries of a list stand oldest first.
+/// A summary in fields. Entries of a list are oldest first.
 ///
 /// # Source
 ///
-/// `decisions`, `constraints`, `open_questions`, `file_changes` and `context`: document 001, stage nine. The others come of
-/// what was called and said, see [`super::local`].
+/// `decisions`, `constraints`, `open_questions`, `file_changes` and `context`: document 001, stage nine. The others are
+/// found by rules, see [`super::local`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Structured {
     /// What the user asked for first.
     pub goal: String,
-    /// Rules of the user, to the letter.
+    /// Rules of the user, verbatim.
     pub constraints: Vec<String>,
     /// What was decided.
     pub decisions: Vec<String>,
-    /// Files that were changed, one entry for each.
+    /// Changed files, one entry each.
     pub file_changes: Vec<String>,
-    /// Other calls that changed something, with how they ended.
+    /// Other calls that changed something, with their outcome.
     pub commands: Vec<String>,
-    /// What is open.
+    /// Open questions.
     pub open_questions: Vec<String>,
     /// Error lines of results.
     pub errors: Vec<String>,
     /// What the user asked for.
     pub requests: Vec<String>,
-    /// Exact names that were used most, most used first.
+    /// Exact names, most used first.
     pub names: Vec<String>,
     /// Background and progress.
     pub context: String,
 }
 
-/// Characters of an entry.
+/// Most characters of an entry.
 const MAX_ENTRY_CHARS: usize = 300;
-/// Characters of the background: about 200 words.
+/// Most characters of the background: about 200 words.
 const MAX_CONTEXT_CHARS: usize = 2_000;
 
-/// A list of a [`Structured`]: its name in JSON, its heading, the entries it may have, and what an entry is worth when there
-/// is no room for all of them.
+/// A list of a [`Structured`]: its JSON name, heading, most entries, and the worth of an entry when room is short.
 struct List {
     name: &'static str,
     /// By language.
@@ -54,7 +53,7 @@ struct List {
     get: fn(&mut Structured) -> &mut Vec<String>,
 }
 
-/// What a field is called in the text, by [`Language`].
+/// Headings of a field in the text, by [`Language`].
 type Headings = [&'static str; 4];
 
 const GOAL: Headings = ["目标", "目標", "목표", "Goal"];
@@ -120,15 +119,15 @@ const LISTS: [List; 8] = [
 ];
 
 impl Structured {
-    /// Reads what a model wrote: JSON alone, in a fence or in prose, cut off at its end, with trailing commas, with a text or
-    /// an object where a list belongs. `None` where no field can be told; then it is free text.
+    /// Parses a model's answer: JSON alone, in a fence or in prose, cut off, with trailing commas, or with a text or an
+    /// object in place of a list. `None` if it has no field: then it is free text.
     pub fn parse(raw: &str) -> Option<Self> {
         let start = raw.find('{')?;
         let value = object(&raw[start..])?;
         Self::from_json(&value).filter(|read| *read != Self::default())
     }
 
-    /// Returns the fields of a JSON object, unknown ones left out; `None` for anything else.
+    /// Returns the fields of a JSON object, ignoring unknown ones; `None` for anything else.
     pub fn from_json(value: &Value) -> Option<Self> {
         let fields = value.as_object()?;
         let mut read = Self::default();
@@ -148,7 +147,7 @@ impl Structured {
         Some(read)
     }
 
-    /// Returns the fields as a JSON object, empty ones of document 001 included.
+    /// Returns the fields as a JSON object, with empty ones of document 001.
     pub fn to_json(&self) -> Value {
         let mut copy = self.clone();
         let mut fields = Map::new();
@@ -167,8 +166,8 @@ impl Structured {
         Value::Object(fields)
     }
 
-    /// Returns this summary and a newer one as one. What both say stands once, in the newer one's words; of a list with more
-    /// entries than it may have the oldest go. The goal is the older one's, the newer one's a request.
+    /// Merges a newer summary into this one. Common entries appear once, in the newer words; a list that is too long loses
+    /// its oldest entries. The older goal stays, the newer one becomes a request.
     #[must_use]
     pub fn merged(mut self, mut newer: Self) -> Self {
         if self.goal.is_empty() {
@@ -183,7 +182,7 @@ impl Structured {
             let key = |entry: &String| if list.name == "file_changes" { file(entry) } else { normal(entry) };
             let mut seen: Vec<String> = Vec::new();
             let mut all: Vec<String> = Vec::new();
-            // From the newest on: what comes first stays.
+            // Newest first: the first occurrence stays.
             let newest_first: Vec<String> = if is_ranked {
                 theirs.into_iter().chain(std::mem::take(ours)).collect()
             } else {
@@ -207,8 +206,8 @@ impl Structured {
         self
     }
 
-    /// Returns this summary with at most `max_tokens` as text: the oldest entries of the lists that take most room go, rules
-    /// last, and the last of them is cut.
+    /// Returns this summary with at most `max_tokens` as text: the longest lists lose their oldest entries, rules last, and
+    /// the last rule is cut.
     #[must_use]
     pub fn within(mut self, max_tokens: Tokens, counter: TokenCounter) -> Self {
         let cost = |entry: &str| counter.text(entry) + Tokens(2);
@@ -239,7 +238,7 @@ impl Structured {
             } else if !self.goal.is_empty() {
                 self.goal = halved(&self.goal);
             } else if let [rule] = &mut self.constraints[..] {
-                // Half of a rule says more than none.
+                // Half of a rule is better than none.
                 *rule = halved(rule);
                 self.constraints.retain(|rule| !rule.is_empty());
             } else if self.constraints.is_empty() {
@@ -251,14 +250,14 @@ impl Structured {
         self
     }
 
-    /// Returns the language of its headings: that of the user's words in it, else of what was written about them.
+    /// Returns the language of its headings: that of the user's words in it, else of the words about them.
     pub fn language(&self) -> Language {
         let of_user = self.requests.iter().rev().chain([&self.goal]).chain(self.constraints.iter().rev());
         let written = self.decisions.iter().rev().chain([&self.context]).chain(&self.open_questions);
         Language::of(of_user).or_else(|| Language::of(written)).unwrap_or_default()
     }
 
-    /// Returns the same as a text with headings in a language.
+    /// Returns it as a text with headings in a language.
     #[must_use]
     pub fn written_in(&self, language: Language) -> String {
         let language = language as usize;
@@ -281,7 +280,7 @@ impl Structured {
         blocks.join("\n")
     }
 
-    /// Returns what `text` does not say of what has to stay: rules that are not in it to the letter, and exact names.
+    /// Returns the rules that `text` does not have verbatim, and the exact names that it lacks.
     #[must_use]
     pub fn missing_in(&self, text: &str) -> Self {
         let said = normal(text);
@@ -300,7 +299,7 @@ impl std::fmt::Display for Structured {
     }
 }
 
-/// Returns the file that an entry is about, by which one entry replaces another.
+/// Returns the file of an entry: a newer entry of the same file replaces it.
 fn file(entry: &str) -> String {
     let word = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/' && c != '_').to_owned();
     let is_path = |word: &String| word.contains(['/', '.', '\\']) && word.chars().any(char::is_alphanumeric);
@@ -346,11 +345,11 @@ fn texts(value: &Value) -> Vec<String> {
     texts.into_iter().filter(|text| !text.is_empty()).collect()
 }
 
-/// Returns the JSON object that `raw` begins with, mended where its end is missing or commas are left over.
+/// Returns the JSON object at the start of `raw`, with missing ends and trailing commas repaired.
 fn object(raw: &str) -> Option<Value> {
     let mut whole = String::with_capacity(raw.len() + 8);
     let mut open: Vec<char> = Vec::new();
-    // What stands in a string that does not end.
+    // The text of an unfinished string.
     let mut unfinished = None;
     let mut rest = raw;
     while let Some(c) = rest.chars().next() {
@@ -361,7 +360,7 @@ fn object(raw: &str) -> Option<Value> {
                 let close = json_string::closing_quote(rest);
                 let body = &rest[..close.unwrap_or(rest.len())];
                 whole.push('"');
-                // A line break in it is no JSON, but what models write.
+                // Models write line breaks in strings, which are not valid JSON.
                 whole.push_str(&body.replace('\n', "\\n"));
                 if close.is_none() {
                     unfinished = Some(body);
@@ -396,7 +395,7 @@ fn object(raw: &str) -> Option<Value> {
         // A name whose value is missing.
         if whole[..end].ends_with(':') {
             end = whole[..end - 1].trim_end().len();
-            // Without its quotes it is no name, and nothing of this is JSON.
+            // Without quotes it is not a name, and the text is not JSON.
             end = whole[..end].strip_suffix('"').and_then(|name| name.rfind('"')).unwrap_or(0);
             end = whole[..end].trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();
         }

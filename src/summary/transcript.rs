@@ -1,4 +1,4 @@
-//! A conversation as the model that summarises it reads it.
+//! Writes a conversation for the model that summarises it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,22 +14,22 @@ use super::cut::is_result;
 /// A message, or a part of one, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptItem {
-    /// What is said, with who says it in front; empty where nothing is.
+    /// Its text behind its author; empty if there is none.
     pub text: String,
-    /// It answers a call of an item before it, and must not be parted from it.
+    /// Whether it answers a call before it, and must not be separated from that.
     pub stays_behind: bool,
-    /// Results and arguments in `text` that are too long to be read whole.
+    /// Results and arguments in `text` that are too long.
     long: Vec<Range<usize>>,
 }
 
-/// What joins two items.
+/// The separator of items.
 const BREAK: &str = "\n";
-/// What a part begins with whose message was too long for one.
+/// The start of a part that continues a message.
 const CONTINUED: &str = "[continued] ";
-/// Bytes of text that surely are a token. English has four, Chinese three.
+/// Bytes that are at least one token: English has four per token, Chinese three.
 pub const BYTES_PER_TOKEN: usize = 3;
 
-/// How long results and arguments are read, in tokens; 0 is no limit.
+/// Most tokens of results and arguments; 0 is no limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     pub tokens: Tokens,
@@ -37,7 +37,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns the bytes that are surely within it.
+    /// Returns bytes that are certainly within it.
     fn bytes(self) -> usize {
         let tokens = if self.tokens == Tokens::ZERO { Tokens::MAX } else { self.tokens };
         usize::try_from(tokens.0).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
@@ -59,13 +59,13 @@ impl TranscriptItem {
         }
     }
 
-    /// Returns its size in bytes once it is shortened, what joins it to the next one included.
+    /// Returns its shortened size in bytes, with the separator.
     fn bytes(&self, limit: Limit) -> usize {
         let gone: usize = self.long.iter().map(|range| range.len() - limit.bytes()).sum();
         self.text.len() - gone + BREAK.len()
     }
 
-    /// Returns its text with what is too long shortened by its content, with marks that say so. O(bytes), counts tokens.
+    /// Returns its text with long results and arguments shortened by content, with marks. O(bytes); counts tokens.
     fn shortened(&self, limit: Limit) -> Cow<'_, str> {
         if self.long.is_empty() {
             return Cow::Borrowed(&self.text);
@@ -87,7 +87,7 @@ impl TranscriptItem {
     }
 }
 
-/// Returns the messages as text, an item for each. O(bytes), counts nothing.
+/// Returns an item for each message. O(bytes); counts nothing.
 pub fn items(view: &[Message<'_>], limit: Limit) -> Vec<TranscriptItem> {
     let mut calls: &[ToolCall<'_>] = &[];
     let item = |message| {
@@ -117,19 +117,19 @@ fn item(message: &Message<'_>, calls: &[ToolCall<'_>], limit: Limit) -> Transcri
     item
 }
 
-/// Returns the name of the tool that a result is of.
+/// Returns the name of a result's tool.
 pub fn tool<'n>(result: &'n Message<'_>, calls: &'n [ToolCall<'_>]) -> &'n str {
     let called = || calls.iter().find(|call| answers(result, call)).and_then(|call| call.name.as_ref());
     result.name.as_ref().or_else(called).map_or("a tool", Text::as_str)
 }
 
-/// Returns whether `result` is what `call` returned.
+/// Returns whether `result` answers `call`.
 pub fn answers(result: &Message<'_>, call: &ToolCall<'_>) -> bool {
     let [id, of] = [&call.id, &result.tool_call_id].map(|text| text.as_ref().map(Text::as_str));
     id.is_some() && id == of
 }
 
-/// Returns the text of a message; an image, sound or file is named, not shown.
+/// Returns the text of a message; images, sound and files are named.
 pub fn said<'a>(message: &Message<'a>) -> Cow<'a, str> {
     match &message.content {
         Content::Empty => Cow::Borrowed(""),
@@ -147,7 +147,7 @@ pub fn said<'a>(message: &Message<'a>) -> Cow<'a, str> {
     }
 }
 
-/// Returns the items as one text, empty ones left out.
+/// Returns the items as one text, without empty ones.
 pub fn joined(items: &[TranscriptItem], limit: Limit) -> String {
     let texts: Vec<Cow<'_, str>> =
         items.iter().filter(|item| !item.text.is_empty()).map(|item| item.shortened(limit)).collect();
@@ -159,10 +159,10 @@ pub fn bytes(items: &[TranscriptItem], limit: Limit) -> usize {
     items.iter().map(|item| item.bytes(limit)).sum()
 }
 
-/// Parts items into runs of at most `max_bytes` each.
+/// Splits items into chunks of at most `max_bytes`.
 ///
-/// A call stays with its results where both have room in one run. Otherwise, and where one message has not, its text goes
-/// on in the next run behind a mark; nothing is left out. O(bytes).
+/// A call stays with its results if one chunk has room for both. Otherwise, and for a long message, the text continues in
+/// the next chunk behind a mark; nothing is left out. O(bytes).
 pub fn chunks(items: Vec<TranscriptItem>, max_bytes: usize, limit: Limit) -> Vec<Vec<TranscriptItem>> {
     let max_bytes = max_bytes.max(4 * CONTINUED.len());
     let mut chunks: Vec<Vec<TranscriptItem>> = Vec::new();
@@ -205,7 +205,7 @@ pub fn chunks(items: Vec<TranscriptItem>, max_bytes: usize, limit: Limit) -> Vec
     chunks
 }
 
-/// Cuts a text into pieces of at most `max_bytes`, between characters and where it can be between lines.
+/// Splits a text into pieces of at most `max_bytes`, between characters, and between lines if possible.
 fn parts(text: &str, max_bytes: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! When a summary is due.
+//! Triggers: checks of when a summary is due.
 
 use std::ops::Not;
 
@@ -7,16 +7,15 @@ use crate::tokens::Tokens;
 /// What a trigger looks at: the messages that no summary covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Observed {
-    /// How many there are.
+    /// Their number.
     pub messages: u64,
     /// Their tokens, each message counted once.
     pub tokens: Tokens,
-    /// Seconds between the newest message and the one before it: how long nobody said anything. Seconds since the newest
-    /// message where nothing follows it.
+    /// Seconds of silence before the newest message, or since it if nothing follows.
     pub idle_seconds: f64,
 }
 
-/// How a number is compared with its threshold: the documents differ, so it is part of the check.
+/// How a number is compared with its threshold; the documents differ in that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `>`: document 002.
@@ -43,9 +42,9 @@ pub enum Trigger {
     Tokens(Comparison, Tokens),
     /// The seconds of silence.
     Idle(Comparison, f64),
-    /// One of these fires; none of none.
+    /// Any of these fires; an empty list never does.
     Any(Vec<Trigger>),
-    /// All of these fire; all of none.
+    /// All of these fire; an empty list always does.
     All(Vec<Trigger>),
     /// This one does not.
     Not(Box<Trigger>),
@@ -54,12 +53,12 @@ pub enum Trigger {
 impl Trigger {
     /// Returns why a summary is due: `message_limit`, `token_limit`, `idle` or `not`, the first check that fired.
     ///
-    /// Where there is no message nothing fires. An empty `All` is due always, which is called `always`.
+    /// Without messages nothing fires. An empty `All` is always due, and called `always`.
     pub fn fires(&self, observed: &Observed) -> Option<&'static str> {
         if observed.messages == 0 { None } else { self.reason(observed) }
     }
 
-    /// Returns whether it looks at the seconds of silence, and so may fire because time passes.
+    /// Returns whether it checks silence, and so may fire as time passes.
     pub fn watches_silence(&self) -> bool {
         match self {
             Self::Messages(..) | Self::Tokens(..) => false,

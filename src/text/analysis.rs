@@ -1,4 +1,4 @@
-//! A text taken apart, with the terms of each part; made once for each text and remembered by its content.
+//! Splits a text into parts with their terms; cached by content.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -13,20 +13,20 @@ use super::elision::Marks;
 use super::segments::{Class, Kind, Segments};
 use super::terms::{self, ShortTerm, Terms};
 
-/// How a text is taken apart.
+/// How a text is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Not at all: it stays or goes as a whole.
     Whole,
     /// By its content.
     Outlined,
-    /// As [`Form::Outlined`], and where a sentence of the user that holds from then on begins and ends.
+    /// As [`Form::Outlined`], and around sentences of the user that hold from then on.
     Stated,
-    /// As [`Form::Outlined`], and parts with a date or a time in them are known: system messages.
+    /// As [`Form::Outlined`], with parts marked that have a date or a time: for system messages.
     Dated,
-    /// JSON of which only the inside of long strings goes: the arguments of a call.
+    /// JSON that loses only the inside of long strings: the arguments of a call.
     Arguments,
-    /// JSON of which all goes but members that name something: arguments of many short strings.
+    /// JSON that keeps only members which name something: arguments of many short strings.
     Members,
 }
 
@@ -35,21 +35,21 @@ pub enum Form {
 pub struct TextPart {
     pub bytes: u32,
     pub class: Class,
-    /// Whether it stays whenever anything of the text does.
+    /// Whether it stays if anything of the text does.
     pub is_fixed: bool,
-    /// Whether there is a date or a time in it; `false` where that was not asked for.
+    /// Whether it has a date or a time; `false` if that was not asked for.
     pub has_time: bool,
     terms_end: u32,
 }
 
-/// What is known of a text.
+/// The parts and terms of a text.
 #[derive(Debug)]
 pub struct Analysis {
     segments: Option<Segments>,
     pub parts: Box<[TextPart]>,
     /// The terms of all parts, in order.
     pub terms: Box<[ShortTerm]>,
-    /// Where the names among the terms start in the text: identifiers, paths, numbers, repeats included.
+    /// Where names start in the text: identifiers, paths, numbers, with repetitions.
     names: Box<[u32]>,
 }
 
@@ -57,12 +57,12 @@ pub static MEMORY: LazyLock<ContentMemory<Analysis>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&ANALYSES)));
 
 impl Analysis {
-    /// Returns what is known of `text`; O(n) the first time.
+    /// Returns the analysis of `text`; O(n) the first time.
     pub fn of(text: &str, form: Form) -> Arc<Self> {
         Self::cut_at(text, form, &[])
     }
 
-    /// As [`Self::of`], cut at `cuts`, too.
+    /// As [`Self::of`], with further cuts.
     pub fn cut_at(text: &str, form: Form, cuts: &[usize]) -> Arc<Self> {
         checkpoint::reached();
         let salt = cuts.iter().fold(form as u64, |salt, &cut| (salt ^ cut as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -111,22 +111,22 @@ impl Analysis {
         Self { segments, parts: parts.into(), terms: terms.all.into(), names: terms.names.into() }
     }
 
-    /// Returns what the text is, where it was taken apart.
+    /// Returns the kind of text, if it was split.
     pub fn kind(&self) -> Option<Kind> {
         self.segments.as_ref().map(Segments::kind)
     }
 
-    /// Returns how many names it has, repeats included.
+    /// Returns the number of names, with repetitions.
     pub fn names(&self) -> usize {
         self.names.len()
     }
 
-    /// Returns the name that is the term `term`, the one behind `nth` others, as it is written in the text.
+    /// Returns the name of the term `term` behind `nth` others, as written in the text.
     pub fn name<'t>(&self, text: &'t str, nth: usize, term: ShortTerm) -> Option<&'t str> {
         terms::text_at(text, *self.names.get(nth)? as usize, term)
     }
 
-    /// Returns how many terms a part has.
+    /// Returns the number of terms of a part.
     pub fn terms_in(&self, part: usize) -> usize {
         let start = part.checked_sub(1).map_or(0, |before| self.parts[before].terms_end);
         (self.parts[part].terms_end - start) as usize
@@ -142,7 +142,7 @@ impl Analysis {
         })
     }
 
-    /// Puts together the parts that `keep` names; a mark stands for each gap.
+    /// Joins the parts that `keep` picks, with a mark for each gap.
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         match &self.segments {
             Some(segments) => segments.excerpt(text, keep, marks),
@@ -151,7 +151,7 @@ impl Analysis {
     }
 }
 
-/// Returns the length of a range as texts below 4 GiB have it.
+/// Returns the length of a range; texts have less than 4 GiB.
 fn bytes(range: Range<usize>) -> u32 {
     u32::try_from(range.len()).unwrap_or(u32::MAX)
 }

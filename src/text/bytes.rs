@@ -1,15 +1,15 @@
-//! What bytes are in words, and hashes of words: for the loops that look at every byte of a conversation.
+//! Classes of bytes and hashes of words, for loops over every byte of a conversation.
 //!
-//! Hashes are of this process only, and nothing but equality is asked of them.
+//! Hashes are valid in this process only, and used for equality.
 
 use memchr::{memchr_iter, memchr2_iter};
 
-// What a byte is in a word, a bit each, so that those of a word can be put together.
+// Classes of bytes in words, a bit each, so that those of a word can be combined.
 pub const LOWER: u8 = 1;
 pub const UPPER: u8 = 2;
 pub const DIGIT: u8 = 4;
 pub const UNDERSCORE: u8 = 8;
-/// A capital behind a small letter.
+/// An upper-case letter behind a lower-case one.
 pub const HUMP: u8 = 16;
 
 const CLASSES: [u8; 256] = {
@@ -28,7 +28,7 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// Returns what a byte is in a word; 0 where it is in none.
+/// Returns the class of a byte; 0 outside of words.
 pub fn class(byte: u8) -> u8 {
     CLASSES[usize::from(byte)]
 }
@@ -41,19 +41,19 @@ pub fn is_word(byte: u8) -> bool {
 /// A run of ASCII letters, digits and `_`.
 pub struct Word {
     pub end: usize,
-    /// What its bytes are, and [`HUMP`].
+    /// The classes of its bytes, and [`HUMP`].
     pub classes: u8,
-    /// As [`hash_of_name`] has it.
+    /// See [`hash_of_name`].
     pub hash: u64,
 }
 
-/// Returns where the word ends that begins at `start`; there where none does.
+/// Returns the end of the word at `start`, or `start` without one.
 pub fn word_end(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     start + rest.iter().take_while(|byte| is_word(**byte)).count()
 }
 
-/// Returns the word that begins at `start`, an empty one where none does.
+/// Returns the word at `start`, or an empty one.
 pub fn word(bytes: &[u8], start: usize) -> Word {
     let rest = bytes.get(start..).unwrap_or_default();
     let (mut length, mut classes) = (0, 0);
@@ -71,7 +71,7 @@ pub fn word(bytes: &[u8], start: usize) -> Word {
     Word { end: start + length, classes, hash: hash_within(rest, length) }
 }
 
-/// Returns whether a capital follows a small letter: `HandleRefund`.
+/// Returns whether an upper-case letter follows a lower-case one: `HandleRefund`.
 pub fn has_hump(word: &[u8]) -> bool {
     word.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
@@ -84,11 +84,11 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     ends.map(move |end| &text[std::mem::replace(&mut start, end)..end])
 }
 
-/// Things by some bits of their hashes: tells them from most others, and may take another one for one of them.
+/// A Bloom filter with one hash: rejects most other items, with false positives.
 pub struct Filter<const N: usize>([u64; N]);
 
 impl<const N: usize> Filter<N> {
-    /// Returns the filter for things of such hashes.
+    /// Returns the filter of these hashes.
     pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
         let mut bits = [0; N];
         for hash in hashes {
@@ -97,7 +97,7 @@ impl<const N: usize> Filter<N> {
         Self(bits)
     }
 
-    /// Returns whether a thing of such a hash may be one of them.
+    /// Returns whether the filter may have this hash.
     pub fn may_have(&self, hash: u64) -> bool {
         self.0[Self::place(hash)] >> (hash % 64) & 1 == 1
     }
@@ -107,7 +107,7 @@ impl<const N: usize> Filter<N> {
     }
 }
 
-/// Returns up to seven bytes as a number, zeros behind.
+/// Returns up to seven bytes as a number, padded with zeros.
 fn few(bytes: &[u8]) -> u64 {
     let one = |at: usize| u64::from(bytes[at]) << (8 * at);
     let four =
@@ -119,7 +119,7 @@ fn few(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns whether there is `12:34` or `2026-11-22` in a text, whatever the digits.
+/// Returns whether a text has a time or a date as `12:34` or `2026-11-22`, whatever the digits.
 pub fn has_time(text: &[u8]) -> bool {
     let shape = |from: usize, shape: &[u8]| {
         let bytes = text.get(from..from + shape.len());
@@ -134,7 +134,7 @@ pub fn has_time(text: &[u8]) -> bool {
     })
 }
 
-/// Folds the product of 128 bits into 64, in which every bit of `value` tells.
+/// Folds a 128-bit product into 64 bits that all depend on every bit of `value`.
 pub fn mix(value: u64) -> u64 {
     // 2^64 divided by the golden ratio
     let product = u128::from(value) * 0x9e37_79b9_7f4a_7c15;
@@ -146,25 +146,24 @@ fn low(product: u128) -> u64 {
     product as u64
 }
 
-/// Returns a hash as an index: a few bits of it are as good as all.
+/// Returns a hash as an index: any of its bits will do.
 #[allow(clippy::cast_possible_truncation)]
 pub fn usize_of(hash: u64) -> usize {
     hash as usize
 }
 
-/// Of letters, digits and what stands in paths and the like, only the two cases of a letter differ in this bit.
+/// This bit separates upper from lower case; digits and punctuation of paths have it either way.
 const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
 /// Any odd number without a pattern.
 const SEED: u64 = 0x517c_c1b7_2722_0a95;
 
-/// Returns the hash of a name of ASCII characters, whatever their case: eight bytes at a time, and then fewer than that,
-/// maybe none.
+/// Returns the hash of an ASCII name, ignoring case: reads eight bytes at a time.
 pub fn hash_of_name(name: &[u8]) -> u64 {
     hash_within(name, name.len())
 }
 
-/// As [`hash_of_name`], of the first `length` bytes. Those behind are read, too, where there are any: to read eight bytes at
-/// once takes no branch for each length, which would be guessed wrong.
+/// As [`hash_of_name`], of the first `length` bytes. It may read bytes behind them: a read of eight needs no branch for each
+/// length, which would be mispredicted.
 #[inline]
 pub fn hash_within(bytes: &[u8], length: usize) -> u64 {
     let (chunks, _) = bytes[..length].as_chunks();

@@ -1,7 +1,7 @@
-//! What stands in the place of something that was cut.
+//! Marks: what replaces removed text.
 //!
-//! Every mark says how much is gone, in Chinese where the conversation is, else in English. Marks of either language are
-//! recognised in any conversation: it may have changed its language since.
+//! Every mark says how much is gone, in Chinese or English, as the conversation. Marks in either language are recognised in
+//! any conversation, for its language may change.
 
 use memchr::memmem;
 
@@ -9,11 +9,11 @@ use crate::tokens::Tokens;
 
 use super::language::Language;
 
-/// How the marks in a text are written.
+/// The style of the marks in a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Marks<'o> {
     pub language: Language,
-    /// Where the whole text can be read.
+    /// The file with the whole text.
     pub archive_path: Option<&'o str>,
 }
 
@@ -37,11 +37,11 @@ const fn words(language: Language, english: &'static str, chinese: &'static str)
     if is_chinese(language) { chinese } else { english }
 }
 
-/// What takes the place of a result that was never given.
+/// Replaces a missing result.
 pub const MISSING_RESULT: &str = "[no result was recorded for this call]";
 
-/// Returns the note for `messages` messages that were left out: nine tokens with its framing, or a few more where they are
-/// scattered among those that follow.
+/// Returns the note for `messages` messages that were left out: nine tokens with framing, and a few more if they are
+/// scattered.
 pub fn note(messages: usize, is_scattered: bool, language: Language) -> String {
     let plural = if messages == 1 { "" } else { "s" };
     let where_else = if is_scattered { words(language, SCATTERED, "，在此处及后面几条之间") } else { "" };
@@ -53,17 +53,17 @@ pub fn note(messages: usize, is_scattered: bool, language: Language) -> String {
     }
 }
 
-/// What begins the measure of a Chinese mark, as in documents 001 and 004.
+/// Starts the measure of a Chinese mark, as in documents 001 and 004.
 const OMITTED: &str = "已省略 ";
 
-/// Messages between two gaps that share a note, at most.
+/// Most messages between two gaps that share a note.
 pub const NEAR_GAPS: usize = 8;
 
 const SCATTERED: &str = " here and between the next ones";
 
-/// Returns how many messages a [`note`] stands for, and whether they are scattered; `None` for any other text.
+/// Returns the number of messages of a [`note`], and whether they are scattered; `None` for any other text.
 ///
-/// Only the whole of it, to the letter, so that nothing a user writes behind such a beginning is taken for one.
+/// Matches a whole note only: a user's text behind such a beginning is not one.
 pub fn read_note(text: &str) -> Option<(usize, bool)> {
     let digits = text.strip_prefix('[')?.trim_start_matches(OMITTED).split(' ').next()?;
     let messages = digits.replace(',', "").parse().ok()?;
@@ -71,12 +71,12 @@ pub fn read_note(text: &str) -> Option<(usize, bool)> {
     [false, true].into_iter().find(|&is_scattered| is_of(is_scattered)).map(|is| (messages, is))
 }
 
-/// Returns whether a [`note`] may be in a text, or a ledger: at one look what most texts have not.
+/// Returns whether a text may have a [`note`] or a ledger; cheap to deny for most texts.
 pub fn may_have_note(text: &str) -> bool {
     [LEFT_OUT, OMITTED].iter().any(|words| memmem::find(text.as_bytes(), words.trim().as_bytes()).is_some())
 }
 
-/// Returns the mark for a middle part that was cut out of a text.
+/// Returns the mark for a removed middle part.
 pub fn gap(omitted: &str, language: Language) -> String {
     let chars = omitted.chars().count() as u64;
     let lines = omitted.bytes().filter(|&b| b == b'\n').count() as u64;
@@ -90,19 +90,19 @@ pub fn gap(omitted: &str, language: Language) -> String {
     }
 }
 
-/// What a gap inside a text has lost.
+/// The size of a gap in a text.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Gone {
-    /// Whole lines; below two the characters are what a mark names.
+    /// Whole lines; below two the mark has the characters.
     pub lines: u64,
-    /// Characters, where every part of the gap says how many it had; 0 otherwise.
+    /// Characters, if known for every part of the gap; 0 otherwise.
     pub chars: u64,
-    /// All of them repeat lines that stand before.
+    /// Whether all lines repeat earlier ones.
     pub similar: bool,
 }
 
 impl Gone {
-    /// Returns this gap and the one behind it as one.
+    /// Joins this gap with the next one.
     pub fn and(self, other: Self) -> Self {
         Self {
             lines: self.lines + other.lines,
@@ -130,27 +130,27 @@ impl Gone {
 
 const GAP_OPEN: &str = "[... ";
 const GAP_CLOSE: &str = " ...]";
-/// What stands behind the measure of a mark that explains itself.
+/// Follows the measure of a mark that explains itself.
 const LEFT_OUT: &str = " left out";
-/// What stands before the path of the original.
+/// Precedes the path of the original.
 const ALL_OF_IT: [&str; 2] = ["; all of it: ", "；全文见："];
 
 const fn all_of_it(language: Language) -> &'static str {
     words(language, ALL_OF_IT[0], ALL_OF_IT[1])
 }
 
-/// Returns what stands before the archive path in the inside of a mark, and the archive path.
+/// Splits the inside of a mark into its measure and its archive path.
 fn split_archive_path(inner: &str) -> (&str, Option<&str>) {
     let found = ALL_OF_IT.iter().find_map(|before| inner.split_once(before));
     found.map_or((inner, None), |(measure, archive_path)| (measure, Some(archive_path)))
 }
 
-/// Returns whether marks can name `path` and be read again.
+/// Returns whether a mark can name `path` and be recognised.
 pub fn can_name(path: &str) -> bool {
     ![GAP_CLOSE, ALL_OF_IT[0], ALL_OF_IT[1], LEFT_OUT].iter().any(|part| path.contains(part))
 }
 
-/// Iterates over the places in `text` where a mark goes on with a path in `directory`, behind that.
+/// Iterates over the positions behind `directory` in the paths of marks.
 pub fn named_in<'t>(text: &'t str, directory: &str) -> impl Iterator<Item = &'t str> {
     const ENDS: [&str; 6] = [LEFT_OUT, TOKENS, " 行", " 个字符", " 项", " 个键"];
     let is_mark = |before: &str| ENDS.iter().any(|end| before.ends_with(end));
@@ -162,19 +162,19 @@ pub fn named_in<'t>(text: &'t str, directory: &str) -> impl Iterator<Item = &'t 
     ALL_OF_IT.into_iter().flat_map(find)
 }
 
-/// Returns whether a mark can show `text`, which may come from anywhere: it must neither end the mark nor begin a line.
+/// Returns whether a mark can show `text`: it must not end the mark or start a line.
 pub fn can_show(text: &str) -> bool {
     can_name(text) && !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
-/// Returns the mark for the first gap of a text, which explains itself; `archive_path` is where the whole text can be read.
+/// Returns the mark for the first gap of a text, which explains itself and names the archive path.
 pub fn first_gap(gone: Gone, Marks { language, archive_path }: Marks<'_>) -> String {
     let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
     let (opens, ends) = if is_chinese(language) { (OMITTED, "") } else { ("", LEFT_OUT) };
     [GAP_OPEN, opens, &gone.measure(language), ends, before, archive_path, GAP_CLOSE].concat()
 }
 
-/// Returns the mark for a later gap: six tokens or so.
+/// Returns the mark for a later gap: about six tokens.
 pub fn later_gap(gone: Gone, language: Language) -> String {
     let similar = words(language, " similar lines", " 行相似内容");
     match gone.lines {
@@ -184,12 +184,12 @@ pub fn later_gap(gone: Gone, language: Language) -> String {
     }
 }
 
-/// Longest gap mark that is looked for in a text: its words and a path.
+/// Longest gap mark: its words and a path.
 pub const MAX_GAP_BYTES: usize = 512;
 
-/// Returns what the mark of a gap stands for, and the archive path that it names; `None` where `text` is something else.
+/// Returns the gap and the archive path of a mark; `None` if `text` is not a mark.
 ///
-/// Spaces and line ends around the mark are ignored. Looks at no more than five bytes of a text that is no mark.
+/// Ignores spaces and line ends around it. Reads at most five bytes of other texts.
 pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     let spaces = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n')).count();
     let text = &text[spaces..];
@@ -213,13 +213,13 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     Some((gone, archive_path))
 }
 
-/// Returns where the first thing begins that opens like the mark of a gap, cut in two or not.
+/// Returns the start of the first gap mark, complete or not.
 pub fn opens_gap(text: &str) -> Option<usize> {
     let opens = |behind: &str| behind.starts_with(OMITTED) || behind.starts_with(|c: char| c.is_ascii_digit());
     text.match_indices(GAP_OPEN).map(|(at, _)| at).find(|at| opens(&text[at + GAP_OPEN.len()..]))
 }
 
-/// Returns where the next gap mark within a line begins and ends.
+/// Returns the range of the next gap mark within a line.
 pub fn find_gap(line: &str) -> Option<(usize, usize)> {
     let mut from = 0;
     let opens = |from: usize| {
@@ -240,10 +240,10 @@ pub fn find_gap(line: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// The key of the member that stands for members left out.
+/// The key of the member that replaces removed members.
 pub const GAP_KEY: &str = "…";
 
-/// What a mark calls the elements of a JSON container.
+/// The elements of a JSON container, as a mark calls them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Elements {
     Rows,
@@ -251,9 +251,10 @@ pub enum Elements {
     Keys,
 }
 
-/// Returns what stands for `gone` of the `total` elements of a JSON container.
+/// Returns the mark for `gone` of `total` elements of a JSON container.
 ///
-/// The body of a string literal; an array has it between ellipses, an object behind [`GAP_KEY`]. The archive path is [`escaped`].
+/// It is the body of a string literal: between ellipses in an array, behind [`GAP_KEY`] in an object. The archive path is
+/// [`escaped`].
 pub fn json_gap(gone: u64, total: u64, what: Elements, Marks { language, archive_path }: Marks<'_>) -> String {
     let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
     let (gone, total) = (grouped(gone), grouped(total));
@@ -269,13 +270,13 @@ pub fn json_gap(gone: u64, total: u64, what: Elements, Marks { language, archive
     }
 }
 
-/// Returns an archive path as it stands in the body of a JSON string.
+/// Returns an archive path escaped for a JSON string.
 pub fn escaped(archive_path: &str) -> String {
     let no_control = archive_path.chars().map(|c| if c.is_control() { ' ' } else { c });
     no_control.flat_map(|c| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Returns how many of how many elements the source of a JSON element or member says to be left out.
+/// Returns the removed and total elements that the source of a JSON mark states.
 pub fn read_json_gap(source: &str) -> Option<(u64, u64)> {
     let body = json_gap_body(source)?;
     // The key of a member may have a number: see `free_key`.
@@ -290,30 +291,29 @@ pub fn read_json_gap(source: &str) -> Option<(u64, u64)> {
     rest.contains(LEFT_OUT).then_some((ungrouped(gone)?, ungrouped(total)?))
 }
 
-/// Returns what follows the ellipsis that opens a JSON string, raw or escaped.
+/// Returns the text behind the ellipsis at the start of a JSON string, raw or escaped.
 pub fn json_gap_body(source: &str) -> Option<&str> {
     let body = source.strip_prefix('"')?;
     body.strip_prefix(GAP_KEY).or_else(|| body.strip_prefix("\\u2026"))
 }
 
-/// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`, and `archive_path` is where it
-/// can be read.
+/// Returns the mark for a whole text: `what` names it, such as `read_file src/a.py result`; the file with it is named.
 pub fn whole(what: &str, tokens: Tokens, Marks { language, archive_path }: Marks<'_>) -> String {
     let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
     format!("[{what}{}{}{TOKENS}{before}{archive_path}]", words(language, WHOLE[0], WHOLE[1]), grouped(tokens.0))
 }
 
 const WHOLE: [&str; 2] = [" left out: ", "已省略："];
-/// What ends the measure of a [`whole`].
+/// Ends the measure of a [`whole`].
 const TOKENS: &str = " tokens";
 
-/// Returns what a [`whole`] calls the result of a tool that was called with `path`.
+/// Returns the name of a tool's result in a [`whole`].
 pub fn result_of(tool: &str, path: Option<&str>, language: Language) -> String {
     let (before, path) = path.map_or(("", ""), |path| (" ", path));
     [tool, before, path, words(language, " result", " 的结果")].concat()
 }
 
-/// Longest text that is looked at for being a mark: its words, the path of a call and that of the original.
+/// Longest mark: its words, the path of a call and that of the original.
 const MAX_WHOLE_BYTES: usize = 1024;
 
 /// Returns whether `text` is a [`whole`].
@@ -327,14 +327,14 @@ pub fn is_whole(text: &str) -> bool {
     text.len() <= MAX_WHOLE_BYTES && measure(text) == Some(true)
 }
 
-/// Returns the mark behind a string of arguments that was cut.
+/// Returns the mark at the end of a shortened argument.
 pub fn cut_string(chars: usize) -> String {
     format!("[... {chars}{CUT_STRING}")
 }
 
 const CUT_STRING: &str = " characters left out]";
 
-/// Characters of a [`cut_string`] at most.
+/// Most characters of a [`cut_string`].
 pub const CUT_STRING_CHARS: usize = 6 + 20 + CUT_STRING.len();
 
 /// Returns whether the body of a string literal ends in a [`cut_string`].
@@ -342,12 +342,12 @@ pub fn is_cut_string(body: &str) -> bool {
     body.ends_with(CUT_STRING)
 }
 
-/// Returns a number of a mark; `None` where it is larger than any of ours, so that sums of what a text claims cannot wrap.
+/// Parses the number of a mark; `None` above any of ours, so that sums cannot wrap.
 fn ungrouped(digits: &str) -> Option<u64> {
     digits.replace(',', "").parse::<u32>().ok().map(u64::from)
 }
 
-/// Returns a number with its thousands separated, as a reader expects.
+/// Formats a number with thousands separators.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,14 +1,15 @@
-//! What hosts and channels put around the words of a user: times, senders, mentions, commands, a block about the channel.
+//! Finds what hosts and channels put around the words of a user: times, senders, mentions, commands, a block about the
+//! channel.
 
 use std::ops::Range;
 
-/// Bytes of one such thing before a text, and how many there may be; bytes in which the next line is looked for.
+/// Most bytes of one such item, most items, and bytes in which the next line is searched.
 const MAX_ADDRESS_BYTES: usize = 160;
 const MAX_ADDRESSES: usize = 4;
 const NEAR_BYTES: usize = 1_024;
 const RUNTIME_CONTEXT: &str = "[Runtime Context";
 
-/// Returns the range of the block that nanobot puts before or behind what the user wrote.
+/// Returns the range of nanobot's block before or behind the user's text.
 ///
 /// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; from 0.1.5.post2 on it has a closing line.
 pub fn runtime_context(text: &str) -> Option<Range<usize>> {
@@ -18,10 +19,9 @@ pub fn runtime_context(text: &str) -> Option<Range<usize>> {
     Some(start..end.unwrap_or(text.len()))
 }
 
-/// Returns where the words of the user begin: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.
+/// Returns the start of the user's words: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.
 ///
-/// What begins with a line of a log keeps it: there the next line begins like the first. O(1) but for nanobot's
-/// block and white space.
+/// A log keeps its times: there the next line starts like the first. O(1), except for nanobot's block and white space.
 pub fn start(text: &str) -> usize {
     let has_context = text.trim_start().starts_with(RUNTIME_CONTEXT);
     let context = has_context.then(|| runtime_context(text)).flatten();
@@ -34,7 +34,7 @@ pub fn start(text: &str) -> usize {
     start
 }
 
-/// Returns where such a thing before the words of a user ends, if `text` begins with one and goes on.
+/// Returns the end of such an item, if `text` starts with one and goes on.
 fn address(text: &str) -> Option<usize> {
     let text = &text[..text.floor_char_boundary(NEAR_BYTES)];
     let line = text.lines().next()?;

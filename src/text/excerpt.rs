@@ -1,4 +1,4 @@
-//! Making one text shorter: by characters, by tokens, inside JSON arguments.
+//! Shortens one text by its place: to characters, to tokens, inside JSON arguments.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,23 +15,23 @@ use super::language::Language;
 /// Source: plan V3.1, `SOFT_TRIM_HEAD_LINES` and `SOFT_TRIM_TAIL_LINES`.
 pub const TRIM_LINES: (usize, usize) = (20, 10);
 
-/// Returns `result` cut to at most `max_chars` characters, the mark for what is gone included.
+/// Returns `result` cut to at most `max_chars` characters, with its mark.
 ///
-/// A longer result keeps its first and last lines (`lines`: how many of each); where these are too long themselves, its
-/// first and last characters, two to one. A limit too small for the mark keeps the start without one.
+/// A longer result keeps its first and last lines (`lines`: how many of each); if these are too long, its first and last
+/// characters, two to one. A limit below the mark's length keeps the start without a mark.
 #[must_use]
 pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -> Cow<'_, str> {
-    // bytes bound characters, so most results are not even read
+    // Bytes bound characters, so most results are not read.
     if result.len() <= max_chars || result.chars().count() <= max_chars {
         return Cow::Borrowed(result);
     }
-    // Nobody says here which language the conversation is in.
+    // The language of the conversation is unknown here.
     let language = Language::of([result]).unwrap_or_default();
     let by_lines = head_and_tail_lines(result, lines, language);
     if let Some(trimmed) = by_lines.filter(|trimmed| trimmed.chars().count() <= max_chars) {
         return Cow::Owned(trimmed);
     }
-    // The mark's own length changes with the number in it, by a digit at most.
+    // The length of the mark depends on its number, by a digit at most.
     let room = max_chars.saturating_sub(elision::gap(result, language).chars().count());
     if room == 0 {
         return Cow::Owned(result.chars().take(max_chars).collect());
@@ -40,7 +40,7 @@ pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -
 }
 
 fn head_and_tail_lines(text: &str, (head, tail): (usize, usize), language: Language) -> Option<String> {
-    // Where the first lines end, and the last begin; none of either is the start or the end of the text.
+    // The end of the first lines and the start of the last; the ends of the text without such lines.
     let head_end = match head.checked_sub(1) {
         Some(head) => text.match_indices('\n').nth(head)?.0,
         None => 0,
@@ -57,9 +57,10 @@ fn head_and_tail_lines(text: &str, (head, tail): (usize, usize), language: Langu
     })
 }
 
-/// Returns the first `head` and last `tail` characters of `text`, and what `kept` picks between them, with a mark for each gap.
+/// Returns the first `head` and last `tail` characters of `text`, and ranges that `kept` picks in between, with a mark for
+/// each gap.
 ///
-/// `text` has more than `head + tail` characters. `kept` is asked for ranges in order and apart.
+/// `text` has more than `head + tail` characters. `kept` must return ordered, disjoint ranges.
 pub fn head_and_tail_chars(
     text: &str,
     head: usize,
@@ -82,7 +83,7 @@ pub fn head_and_tail_chars(
             out.push_str(gap);
         } else {
             out.push_str(&elision::gap(gap, language));
-            // What is kept behind a gap is code where it was code, and not where it was not.
+            // Text behind a gap is code if it was before.
             if gap.lines().filter(|line| is_fence(line)).count() % 2 == 1 {
                 out.push_str(FENCE);
             }
@@ -93,10 +94,10 @@ pub fn head_and_tail_chars(
     out
 }
 
-/// A line that ends or begins what was pasted.
+/// A line that opens or closes a fenced block.
 pub const FENCE: &str = "```\n";
 
-/// Returns whether a line ends or begins what was pasted.
+/// Returns whether a line opens or closes a fenced block.
 pub fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
@@ -107,10 +108,10 @@ fn join(text: &str, head_end: usize, tail_start: usize, language: Language) -> S
     [&text[..head_end], &gap, &text[tail_start..]].concat()
 }
 
-/// Returns `text` cut to at most `max_tokens`, the mark included: its start and its end, two to one.
+/// Returns `text` cut to at most `max_tokens` with its mark: its start and end, two to one.
 ///
-/// Returns the tokens of what comes out, too; `None` when `max_tokens` is too small to keep anything beside the mark.
-/// Counts O(`max_tokens`), not O(n); the lines and characters that the mark names cost O(n). The cut is cached by content.
+/// Also returns its tokens; `None` if `max_tokens` leaves nothing beside the mark. Counts O(`max_tokens`), not O(n); lines
+/// and characters for the mark cost O(n). The cut is cached by content.
 pub fn to_tokens(
     text: &str,
     max_tokens: Tokens,
@@ -132,12 +133,12 @@ fn usize_of(tokens: Tokens) -> usize {
     usize::try_from(tokens.0).unwrap_or(usize::MAX)
 }
 
-/// Returns the end of the head, the start of the tail, and the tokens that they and the mark have together.
+/// Returns the end of the head, the start of the tail, and their tokens with the mark.
 fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter, language: Language) -> Option<(usize, usize, usize)> {
     let vocabulary = counter.vocabulary();
-    // What is cut here is counted by the bare vocabulary, what comes out by the counter. For an estimate the two differ
-    // by a factor, which jumps where the mark makes the text one of another class: so the room is found by attempts, and
-    // between one that was enough and one that was too much by halving.
+    // Cuts are counted by the bare vocabulary, the result by the counter. For estimates the two differ by a factor, which
+    // jumps where the mark changes the class of the text: so the room is searched, by bisection once there is a bound on
+    // both sides.
     let mut best: Option<(usize, usize, usize)> = None;
     let (mut room, mut enough, mut too_much) = (counter.bare(max_tokens, text), None, None);
     for _ in 0..ATTEMPTS {
@@ -172,10 +173,10 @@ fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter, language: Lang
 const ATTEMPTS: usize = 12;
 /// Tokens of a [`elision::gap`] with large numbers in it.
 const GAP_TOKENS: usize = 20;
-/// Fewer tokens of text than this are not worth a mark.
+/// Least tokens of text that are worth a mark.
 const MIN_BODY_TOKENS: usize = 12;
 
-/// Moves a cut to the ends of lines where that costs at most a sixteenth of what is kept on its side.
+/// Moves a cut to line ends if that costs at most a sixteenth of its side.
 fn at_lines(text: &str, head_end: usize, tail_start: usize) -> (usize, usize) {
     let head = match text[..head_end].rfind('\n') {
         Some(at) if head_end - at <= head_end / 16 => at,
@@ -189,13 +190,13 @@ fn at_lines(text: &str, head_end: usize, tail_start: usize) -> (usize, usize) {
     (head, tail)
 }
 
-/// Longest value of an argument that names what a call is about and is kept whole; a heredoc in `command` is not a name.
+/// Longest argument that names the subject of a call and stays whole; a heredoc in `command` is not a name.
 const MAX_PATH_CHARS: usize = 500;
 
-/// Returns JSON `arguments` with every string value of more than `max_chars` characters cut to that many.
+/// Returns JSON `arguments` with every string value cut to `max_chars` characters.
 ///
-/// Only the inside of string literals changes, so valid JSON stays valid, numbers keep their text, and nesting costs no
-/// stack. Keys stay. O(n).
+/// Changes only the inside of string literals, so valid JSON stays valid, numbers keep their text, keys stay, and nesting
+/// costs no stack. O(n).
 pub fn arguments(arguments: &str, max_chars: usize) -> String {
     let mut out = String::with_capacity(arguments.len().min(4096));
     let mut rest = arguments;
@@ -224,7 +225,7 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
     out
 }
 
-/// Returns how many commas stand between the members and elements of JSON. O(n).
+/// Returns the number of commas between members and elements of JSON. O(n).
 pub fn separators(json: &str) -> usize {
     let (mut count, mut rest) = (0, json);
     while let Some(at) = rest.find(['"', ',']) {
@@ -248,8 +249,7 @@ fn push_short(out: &mut String, body: &str, max_chars: usize) {
         return;
     }
     let mut end = body.char_indices().nth(max_chars).map_or(body.len(), |(at, _)| at);
-    // Not inside `\n`, `\u0041`, nor between the halves of a surrogate pair: back to before the last escape that is
-    // near enough to reach over the cut.
+    // Never inside `\n`, `\u0041` or a surrogate pair: moves back to an escape that would reach over the cut.
     if let Some(escape) = json_string::escapes(body).take_while(|at| at.start < end).find(|at| at.end > end) {
         end = escape.start;
     }

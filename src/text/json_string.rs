@@ -1,6 +1,6 @@
-//! Where the strings of JSON and their escapes end.
+//! Finds the ends of JSON strings and their escapes.
 
-/// Returns the position behind the string literal whose quote is at `position`; `None` where it is not as RFC 8259 has it.
+/// Returns the position behind the string literal at `position`; `None` if it violates RFC 8259.
 pub fn end(bytes: &[u8], position: usize) -> Option<usize> {
     let mut position = position + 1;
     loop {
@@ -18,8 +18,7 @@ pub fn end(bytes: &[u8], position: usize) -> Option<usize> {
     }
 }
 
-/// Returns the position of the quote that closes the literal that `body` continues, whatever stands in it: models write line
-/// breaks there, too.
+/// Returns the position of the quote that closes `body`, whatever is in it: models write line breaks in strings.
 pub fn closing_quote(body: &str) -> Option<usize> {
     let bytes = body.as_bytes();
     let mut position = 0;
@@ -32,12 +31,12 @@ pub fn closing_quote(body: &str) -> Option<usize> {
     }
 }
 
-/// Returns whether the last byte of a literal's body begins an escape: the literal was cut there.
+/// Returns whether a literal's body ends with the start of an escape: it was cut there.
 pub fn ends_in_escape(body: &str) -> bool {
     body.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
 
-/// Returns where the escape that begins at `position` ends; a surrogate pair is one. This may be behind the text, where it was cut.
+/// Returns the end of the escape at `position`; a surrogate pair is one. It may be behind a text that was cut.
 pub fn escape_end(bytes: &[u8], position: usize) -> usize {
     let is_unicode = |at: usize| bytes.get(at) == Some(&b'\\') && bytes.get(at + 1) == Some(&b'u');
     if !is_unicode(position) {
@@ -48,7 +47,7 @@ pub fn escape_end(bytes: &[u8], position: usize) -> usize {
     if is_high && is_unicode(position + 6) { position + 12 } else { position + 6 }
 }
 
-/// Iterates over the escapes of a literal's body, where each begins and ends.
+/// Iterates over the ranges of escapes in a literal's body.
 pub fn escapes(body: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let bytes = body.as_bytes();
     let mut at = 0;

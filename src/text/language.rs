@@ -1,11 +1,11 @@
-//! Which language somebody writes in, as far as that decides the language of an answer.
+//! Detects the language that an answer should be in.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::envelope;
 
-/// The languages that have texts of their own here.
+/// The languages with texts of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
     /// Chinese
@@ -14,37 +14,37 @@ pub enum Language {
     Japanese,
     /// Korean
     Korean,
-    /// English, and every language that has no texts of its own.
+    /// English, and every language without texts of its own.
     #[default]
     Other,
 }
 
-/// Newest texts that have a vote, so that one pasted log in English does not outvote a conversation.
+/// Number of newest texts that vote, so that one pasted log in English does not outvote a conversation.
 const VOTES: usize = 5;
-/// Bytes read from each end of a text: enough to see the language around a pasted log.
+/// Bytes read at each end of a text: enough to see the language around a pasted log.
 const SAMPLE_BYTES: usize = 6_000;
 
-/// Words of English sentences: who writes them writes English, whatever is quoted; commands and errors have few.
+/// Words of English sentences; commands and errors have few of them.
 const ENGLISH: [&str; 36] = [
     "the", "is", "are", "was", "be", "to", "of", "in", "on", "it", "this", "that", "what", "how", "why", "where",
     "which", "who", "please", "can", "could", "would", "should", "you", "your", "we", "my", "me", "and", "for", "with",
     "from", "do", "does", "not", "have",
 ];
-/// Characters that Chinese has and Japanese does not.
+/// Characters of Chinese but not of Japanese.
 const CHINESE_ALONE: &str = "们这吗呢吧请帮么给让过还说对为个时问没开关运报错误无动务认嗎麼這們妳您";
-/// Characters of Chinese sentences, which names and terms seldom have.
+/// Characters of Chinese sentences that are rare in names and terms.
 const CHINESE_SENTENCES: &str = "的了是我你他她把在不就也都要会能看什";
-/// A sentence in English has at least this many words to each name that it writes in other letters.
+/// English words in a sentence for each name in other letters.
 const WORDS_TO_A_NAME: usize = 2;
-/// With fewer words a text says nothing of its language: "ok", "go on".
+/// With fewer words a text has no language: "ok", "go on".
 const FEW_WORDS: usize = 2;
-/// The same of letters of a script that has no spaces: Thai, Khmer.
+/// The same for letters of scripts without spaces: Thai, Khmer.
 const FEW_LETTERS: usize = 8;
-/// From Greek to Greek Extended, with all that is between.
+/// Blocks from Greek to Greek Extended.
 const OTHER_SCRIPTS: RangeInclusive<char> = '\u{370}'..='\u{1fff}';
-/// What chat channels put before a message that answers another one or was passed on; it ends with `]`.
+/// Starts of a quotation that a chat channel puts before an answer or a forwarded message; it ends with `]`.
 const PREFIXES: [&str; 2] = ["[Reply to", "[Forwarded from"];
-/// Lines of a text from which on its last may be what was typed behind something pasted.
+/// From so many lines on the last may be typed behind a paste.
 const PASTED_LINES: usize = 3;
 
 impl Language {
@@ -60,8 +60,8 @@ impl Language {
         }
     }
 
-    /// Returns the language of most of the newest texts; one that is not `Other` where it has as many. `None` without a word, and
-    /// where there are but a few that all languages use.
+    /// Returns the language of most of the newest texts; ties go to a language other than `Other`. `None` without a word, or
+    /// with only a few that all languages use.
     pub fn of(newest_first: impl IntoIterator<Item = impl AsRef<str>>) -> Option<Self> {
         let (mut votes, mut either) = ([0; Self::ALL.len()], 0);
         let texts = newest_first.into_iter().filter_map(|text| Self::of_text(text.as_ref()));
@@ -69,18 +69,17 @@ impl Language {
             votes[language as usize] += 1;
             either += usize::from(!is_sure);
         }
-        // What may be both is Japanese where Japanese is spoken.
+        // Ambiguous texts are Japanese if others are.
         if votes[Self::Japanese as usize] > 0 {
             votes[Self::Chinese as usize] -= either;
             votes[Self::Japanese as usize] += either;
         }
-        // Of equals the last is the maximum.
+        // The last of equals is the maximum.
         let most = Self::ALL.into_iter().rev().max_by_key(|&language| votes[language as usize])?;
         (votes[most as usize] > 0).then_some(most)
     }
 
-    /// Returns the language that a text is typed in, and whether it can be no other. What is typed stands before or behind what
-    /// is pasted.
+    /// Returns the language that a text is typed in, and whether it is certain. Typed text is before or behind pasted text.
     fn of_text(text: &str) -> Option<(Self, bool)> {
         let text = without_runtime_context(text);
         let text = without_prefix(&text);
@@ -110,7 +109,7 @@ impl Language {
     }
 }
 
-/// What tells the language of a text.
+/// Evidence for the language of a text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Letters {
     han: usize,
@@ -183,7 +182,7 @@ impl Letters {
         self.east_asian() + self.words + self.others > 0
     }
 
-    /// Whether this is a part of a sentence, rather than a name or a heading.
+    /// Whether it is part of a sentence rather than a name or a heading.
     const fn is_said(&self) -> bool {
         self.english > 1 || self.chinese_sentences + self.kana + self.hangul > 0
     }
@@ -199,7 +198,7 @@ impl Letters {
         if has_names || self.others >= east_asian || self.english * 2 > east_asian || east_asian * 3 < words {
             return Some(Language::Other);
         }
-        // A text in one of them has more of its own letters than a Chinese one that quotes a name.
+        // A text in one of these has more of its own letters than a Chinese text that quotes a name.
         let for_each_kana = if self.chinese_alone == 0 { 10 } else { 4 };
         Some(match (for_each_kana * kana >= han, 4 * hangul >= han + kana) {
             (_, true) => Language::Korean,
@@ -209,18 +208,18 @@ impl Letters {
     }
 }
 
-/// Returns what a line begins with: what is asked of the rest, as in "看看这个：…" and "What does this mean? …".
+/// Returns the start of a line, which asks something of the rest, as in "看看这个：…" and "What does this mean? …".
 fn opening(line: &str) -> &str {
     line.split(['?', '？', ':', '：']).next().unwrap_or(line)
 }
 
-/// Returns a text without the quotation that a chat channel puts before it.
+/// Returns a text without the quotation before it.
 fn without_prefix(text: &str) -> &str {
     let is_prefixed = PREFIXES.iter().any(|prefix| text.trim_start().starts_with(prefix));
     text.split_once("]\n").filter(|_| is_prefixed).map_or(text, |(_, said)| said)
 }
 
-/// Returns a text without the block in English that nanobot puts before or behind what the user wrote.
+/// Returns a text without nanobot's block, which is in English.
 fn without_runtime_context(text: &str) -> Cow<'_, str> {
     let Some(block) = envelope::runtime_context(text) else { return Cow::Borrowed(text) };
     Cow::Owned([&text[..block.start], &text[block.end..]].concat())

@@ -1,4 +1,4 @@
-//! What a model should still know of what was left out: the exact names, and what was done.
+//! Writes and reads ledgers: exact names, and calls, of what was left out.
 
 use std::fmt::Write;
 
@@ -10,22 +10,22 @@ use crate::tools::{Effect, SUBJECT_KEYS, exit_code, has_failed};
 use super::elision;
 use super::language::Language;
 
-/// Arguments that say whom or what a call was for, where none of [`SUBJECT_KEYS`] does.
+/// Arguments that name the object of a call, if none of [`SUBJECT_KEYS`] does.
 const ADDRESSEE_KEYS: [&str; 4] = ["to", "chat_id", "channel", "id"];
 
-/// Characters that are repeated: of what a call was about, of each other argument, of all of these, and of the outcome.
+/// Most characters: of a call's subject, of another argument, of all arguments, and of the outcome.
 const MAX_SUBJECT_CHARS: usize = 80;
 const MAX_ARGUMENT_CHARS: usize = 24;
 const MAX_ARGUMENTS_CHARS: usize = 72;
 const MAX_OUTCOME_CHARS: usize = 24;
-/// Bytes of a result that is said as it is.
+/// Most bytes of a result that is repeated verbatim.
 const MAX_RECEIPT_BYTES: usize = 40;
 
-/// Returns one line for a call: the tool, what it was about and how, and how it ended where the result says so.
+/// Returns the line of a call: tool, subject, arguments, and outcome if the result states it.
 ///
-/// Two calls that differ only in what is left out of it look like one that was made twice: of a file that was read or
-/// written its path tells, of a command line that is all there is, of all else the other arguments do. This goes by the tool's
-/// name, not by [`Effect::of_call`]: of a tool that views and changes files its name does not say which.
+/// The line must tell two different calls apart. The path is enough for reads and writes of a file, the command for a shell;
+/// other calls list their arguments. By the tool's name, not by [`Effect::of_call`]: a tool that views and changes files is
+/// not told by its name.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
     let mut line = tool.to_owned();
@@ -45,7 +45,7 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
             let _ = write!(line, " {name}={value}");
         }
     }
-    // That it went well is what a line says without a word more.
+    // Success is not stated.
     let ended = result.and_then(outcome).filter(|outcome| !is_zero(outcome));
     if let Some(outcome) = ended.or_else(|| result.and_then(receipt).filter(|_| named == Effect::Changes)) {
         let _ = write!(line, " ({outcome})");
@@ -53,10 +53,10 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     line
 }
 
-/// Returns an argument on one line, `None` where it says nothing.
+/// Returns an argument on one line; `None` if it is empty.
 fn said(value: &Value, max_chars: usize) -> Option<String> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    // Of what was cut before, what stands before the first mark: a mark cut in two would be none.
+    // Of a shortened argument only the text before its first mark: half a mark is unreadable.
     let line = match elision::opens_gap(&text) {
         Some(end) => on_one_line(&[text[..end].trim_end(), "…"].concat(), max_chars),
         None => on_one_line(&text, max_chars),
@@ -64,20 +64,20 @@ fn said(value: &Value, max_chars: usize) -> Option<String> {
     Some(line).filter(|text| !text.is_empty() && !value.is_null())
 }
 
-/// Returns what a result says of how the call ended: its exit code, or that it failed.
+/// Returns the outcome of a call as its result states it: an exit code, or a failure.
 pub fn outcome(result: &str) -> Option<String> {
     let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
     code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
 }
 
-/// Returns a result that is short and names something: the number of an order.
+/// Returns a short result that names something: the number of an order.
 fn receipt(result: &str) -> Option<String> {
     let said = result.trim();
     let is_short = said.len() <= MAX_RECEIPT_BYTES && !said.contains(['\n', '(', '[', '{']);
     (is_short && said.bytes().any(|byte| byte.is_ascii_digit())).then(|| said.to_owned())
 }
 
-/// Returns whether an outcome is the exit code of a command that went well.
+/// Returns whether an outcome is a successful exit code.
 fn is_zero(outcome: &str) -> bool {
     outcome.ends_with('0') && outcome.bytes().filter(u8::is_ascii_digit).count() == 1
 }
@@ -91,15 +91,15 @@ pub fn on_one_line(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// By language: what the first line says before its checksum, and what stands before names and before calls.
+/// By language: the first line before its checksum, and the introductions of names and calls.
 const WORDS: [[&str; 3]; 2] = [
     ["[earlier parts left out, ledger ", "Names in them: ", "Done in them:\n- "],
     ["[前文已省略部分的要点，编号 ", "其中出现的名称：", "其中做过的操作：\n- "],
 ];
 
-/// Returns the message that keeps `names` and the lines of `calls`, before which `unlisted` others were made; nothing for none.
+/// Returns the ledger with `names` and the lines of `calls`, behind `unlisted` others; `None` if there is nothing to list.
 ///
-/// A checksum in its first line tells it from anything that people write.
+/// A checksum in the first line separates it from what people write.
 pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Language) -> Option<String> {
     if names.is_empty() && calls.is_empty() && unlisted == 0 {
         return None;
@@ -114,7 +114,7 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
     Some(format!("{open}{}]\n{body}", checksum(body)))
 }
 
-/// Returns the line for calls that have none.
+/// Returns the line that counts unlisted calls.
 fn before_these(unlisted: usize, language: Language) -> String {
     match (unlisted, language) {
         (_, Language::Chinese) => format!("（此前还有 {unlisted} 次操作）"),
@@ -123,16 +123,16 @@ fn before_these(unlisted: usize, language: Language) -> String {
     }
 }
 
-/// What a ledger says, in order.
+/// The contents of a ledger, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LedgerText<'t> {
     pub names: Vec<&'t str>,
     pub calls: Vec<&'t str>,
-    /// Calls without a line.
+    /// Number of calls without a line.
     pub unlisted: usize,
 }
 
-/// Returns a text without the ledgers in it, and what these say, in order; `None` where there is none. O(n).
+/// Splits a text into the rest and its ledgers; `None` without one. O(n).
 pub fn lift(text: &str) -> Option<(String, LedgerText<'_>)> {
     let (mut said, mut rest, mut found) = (LedgerText::default(), String::new(), false);
     if !elision::may_have_note(text) || !WORDS.iter().any(|[open, ..]| text.contains(open)) {
@@ -171,13 +171,13 @@ impl<'t> LedgerText<'t> {
     }
 }
 
-/// Returns whether `text` is such a message.
+/// Returns whether `text` is a ledger.
 pub fn is_ledger(text: &str) -> bool {
     let rest = WORDS.iter().find_map(|[open, ..]| text.strip_prefix(open)?.split_once("]\n"));
     rest.is_some_and(|(sum, body)| sum == checksum(body))
 }
 
-/// Returns whether `at` stands in the first line of such a message, which names nothing.
+/// Returns whether `at` is in the first line of a ledger, which has no name.
 pub fn is_heading(text: &str, at: usize) -> bool {
     let near = &text[text.floor_char_boundary(at.saturating_sub(MAX_HEADING_BYTES))..at];
     let line = &near[near.rfind('\n').map_or(0, |end| end + 1)..];

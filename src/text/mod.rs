@@ -1,6 +1,6 @@
-//! What a text says: its parts, its names, the rules in it, and what stands where some of it was left out.
+//! Reads one text: its parts, names and rules, and the marks that replace removed parts.
 //!
-//! Knows no message and no plan.
+//! Knows neither messages nor plans.
 
 pub mod analysis;
 pub mod bytes;

@@ -1,22 +1,22 @@
-//! Names as people write them in prose: `OPS-1442`, `14:35`, `Dr. Okafor`, `+41 44 555 01 27`, `订单号88213`, `￥1,400元`.
+//! Finds names as people write them in prose: `OPS-1442`, `14:35`, `Dr. Okafor`, `+41 44 555 01 27`, `订单号88213`, `￥1,400元`.
 //!
-//! A term ([`super::terms`]) is what can be compared; a name is what somebody would write down. Words are told by their form:
-//! digits among letters, signs within, capitals where no sentence starts; those that follow each other are one name.
+//! Terms ([`super::terms`]) are for comparing, names for writing down. Words are recognised by form: digits among letters,
+//! punctuation within, capitals inside a sentence; adjacent ones are one name.
 
 use std::ops::Range;
 
 use super::bytes::has_hump;
 use super::terms::is_han;
 
-/// What a word looks like.
+/// The form of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Plain,
-    /// Begins with a capital.
+    /// Starts with a capital.
     Capital,
     /// A number of up to three digits.
     Number,
-    /// A longer number, or one with signs in it.
+    /// A longer number, or one with punctuation.
     LongNumber,
     /// A name by itself.
     Name,
@@ -26,18 +26,18 @@ enum Look {
 struct NameWord {
     range: Range<usize>,
     look: Look,
-    /// Begins a sentence, where a capital says nothing.
+    /// Starts a sentence, so a capital means nothing.
     opens: bool,
 }
 
-/// Chinese characters that a name may have before its letters or digits: 订单号.
+/// Most Chinese characters of a name before its letters or digits: 订单号.
 const MAX_HAN: usize = 3;
 
 /// The most usual family names, and what stands before a person in a sentence.
 const FAMILIES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文";
 const BEFORE_PERSON: &str = "由给找叫和跟问请与向是让对了：、";
 
-/// Returns where the names of `text` are, in order. O(n).
+/// Returns the ranges of names in `text`, in order. O(n).
 pub fn names(text: &str) -> Vec<Range<usize>> {
     let words = words(text);
     let mut names = persons(text);
@@ -67,7 +67,7 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
             let start = if span[0].look == Look::Capital && opens_only && span.len() > 1 { &span[1] } else { &span[0] };
             let is_number = span.len() == 1 && text[span[0].range.clone()].bytes().all(|byte| byte.is_ascii_digit());
             let start = match first.checked_sub(1).map(|before| &words[before]) {
-                // A number says nothing without what it counts: "port 48211".
+                // A number includes the word before it: "port 48211".
                 Some(before) if is_number && !before.opens && text[before.range.end..start.range.start] == *" " => {
                     before
                 }
@@ -86,7 +86,7 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
     names
 }
 
-/// Returns whether a word belongs to the name that began at `first`.
+/// Returns whether a word continues the name that starts at `first`.
 fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize, is_title: bool) -> bool {
     let between = &text[words[i - 1].range.end..words[i].range.start];
     let is_near = match between {
@@ -137,7 +137,7 @@ fn with_han(text: &str, name: Range<usize>) -> Range<usize> {
     start - usize::from(opens)..name.end + behind
 }
 
-/// Returns where Chinese persons are named, about.
+/// Returns probable ranges of Chinese persons' names.
 fn persons(text: &str) -> Vec<Range<usize>> {
     let mut persons = Vec::new();
     if text.is_ascii() {
@@ -159,7 +159,7 @@ fn persons(text: &str) -> Vec<Range<usize>> {
 /// Longest title before a person: "Prof. Lacey".
 const MAX_TITLE_BYTES: usize = 4;
 
-/// Returns whether a character is a part of a word, or a sign that names have within them.
+/// Returns whether a character is part of a word, or punctuation within names.
 fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(
@@ -187,7 +187,7 @@ fn is_part(c: char) -> bool {
         || (!c.is_ascii() && c.is_alphanumeric() && !is_han(c))
 }
 
-/// Returns the words of a text; Chinese characters are none.
+/// Returns the words of a text, without Chinese ones.
 fn words(text: &str) -> Vec<NameWord> {
     let (mut words, mut at, mut opens) = (Vec::new(), 0, true);
     while let Some(start) = text[at..].find(is_part).map(|found| at + found) {
@@ -227,7 +227,7 @@ fn look(word: &str) -> Look {
     }
 }
 
-/// Returns whether a word of a log says how much or when, to the second: `51ms`, `4.2KB`, `00:15:43`. Each line has another.
+/// Returns whether a word is a measure or a time to the second: `51ms`, `4.2KB`, `00:15:43`. Each line of a log has another.
 pub fn is_measure(word: &str) -> bool {
     const UNITS: [&str; 17] =
         ["ns", "us", "µs", "ms", "s", "sec", "min", "h", "b", "kb", "mb", "gb", "kib", "mib", "gib", "%", "x"];

@@ -1,7 +1,7 @@
-//! Sentences of the user that hold from then on: rules, requests, and what the user tells of himself. They stay, to the letter.
+//! Finds sentences of the user that hold from then on: rules, requests, and facts about the user. They stay verbatim.
 //!
-//! What a sentence says (`claim`) is decided by its words (`lexicon`) and where they stand (`signs`); what was pasted (logs, code,
-//! quotations, tables) is told apart by the form of its lines and says nothing of the user (`typed`).
+//! A sentence's claim (`claim`) follows from its words (`lexicon`) and their places (`signs`). Pasted text (logs, code,
+//! quotations, tables) is recognised by the form of its lines and claims nothing (`typed`).
 
 mod claim;
 mod lexicon;
@@ -17,23 +17,23 @@ use typed::typed;
 
 pub use claim::Claim;
 
-/// Longest sentence that is a rule; longer ones are texts that someone pasted.
+/// Longest rule; longer sentences are pasted.
 const MAX_RULE_BYTES: usize = 400;
 
-/// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted, but for rules in it.
+/// Bytes at each end of a text that may be typed; the middle is pasted, except for rules in it.
 const TYPED_BYTES: usize = 32 << 10;
 
-/// What was pasted has no rules of the user where more than one byte in so many is of a sentence that reads like one.
+/// Rule-like sentences in pasted text are ignored if they make up more than one byte in this many.
 const RARE_BYTES: usize = 64;
 
-/// Returns the sentences of `text` that hold for good: rules, and facts about the user. O(n).
+/// Returns the sentences of `text` that hold from then on: rules, and facts about the user. O(n).
 #[must_use]
 pub fn standing_rules(text: &str) -> Vec<&str> {
     claimed(text, &[Claim::Rule, Claim::Fact]).map(|sentence| text[sentence].trim()).collect()
 }
 
-/// Returns those of `rules` that no text of `shown` has, in their order, each once where it stands last: the newest that have
-/// at most `max_bytes` together. O(n) in the rules and in what is shown.
+/// Returns the `rules` that no text of `shown` has, in order, each once at its last place: the newest, of at most
+/// `max_bytes` together. O(n) in both.
 #[must_use]
 pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -> Vec<&'r str> {
     let shown = shown.iter().map(|text| normal(text)).collect::<Vec<_>>().join("\n");
@@ -57,17 +57,17 @@ pub fn rules(text: &str) -> Vec<Range<usize>> {
     claimed(text, &[Claim::Rule]).collect()
 }
 
-/// Iterates over the sentences of `text` that are one of `claims`.
+/// Iterates over the sentences of `text` with one of `claims`.
 fn claimed(text: &str, claims: &[Claim]) -> impl Iterator<Item = Range<usize>> {
     said(text).claims.into_iter().filter(|(claim, _)| claims.contains(claim)).map(|(_, sentence)| sentence)
 }
 
-/// Returns whether a line of `text` begins with `#pin` or `#固定`, the first one behind blanks: the user wants it to stay. O(n).
+/// Returns whether a line of `text` starts with `#pin` or `#固定`: the user pins it. The first line may be indented. O(n).
 pub fn is_pinned(text: &str) -> bool {
     text[head(text)..].split('\n').any(is_pinned_line)
 }
 
-/// Returns where a text begins behind blanks and the mark of its byte order.
+/// Returns the start of a text behind blanks and a byte order mark.
 fn head(text: &str) -> usize {
     let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     text.len() - text.trim_start_matches(is_blank).len()
@@ -85,7 +85,7 @@ fn is_pinned_line(line: &str) -> bool {
 pub struct Said {
     /// The sentences that hold from then on, in order.
     pub claims: Vec<(Claim, Range<usize>)>,
-    /// Bytes that somebody typed; the others were pasted.
+    /// Typed bytes; the others are pasted.
     pub typed_bytes: usize,
 }
 
@@ -125,10 +125,10 @@ pub fn said(text: &str) -> Said {
     this
 }
 
-/// Claims in what was pasted.
+/// Claims in pasted text.
 #[derive(Default)]
 struct Far {
-    /// Each with whether it stands apart.
+    /// Claims, and whether each is on a line of its own.
     claims: Vec<(Claim, Range<usize>, bool)>,
     bytes: usize,
     apart_bytes: usize,
@@ -145,7 +145,7 @@ impl Far {
         self.bytes * RARE_BYTES <= all_bytes
     }
 
-    /// Returns those of the user: all where few sentences read like claims, else those that stand apart.
+    /// Returns the user's own: all if few sentences are claims, else those on lines of their own.
     fn of_user(self, all_bytes: usize) -> impl Iterator<Item = (Claim, Range<usize>)> {
         let is_rare = self.is_rare(all_bytes);
         let is_rare_apart = self.apart_bytes * RARE_BYTES <= all_bytes;
@@ -161,7 +161,7 @@ fn is_paragraph(text: &str, line: &Range<usize>) -> bool {
     before.is_some_and(|before| before.ends_with('\n')) && text[line.end..].trim_start_matches(blank).starts_with('\n')
 }
 
-/// Returns what is too far from both ends of `text` to have been typed.
+/// Returns the range that is too far from both ends of `text` to be typed.
 fn middle(text: &str) -> Range<usize> {
     if text.len() <= 2 * TYPED_BYTES {
         return text.len()..text.len();
@@ -169,7 +169,7 @@ fn middle(text: &str) -> Range<usize> {
     text.floor_char_boundary(TYPED_BYTES)..text.ceil_char_boundary(text.len() - TYPED_BYTES)
 }
 
-/// Returns a rule as it is compared with others: letters and digits only, in lower case.
+/// Returns a rule normalised for comparison: letters and digits, in lower case.
 pub fn normal(rule: &str) -> String {
     if rule.is_ascii() {
         let mut normal = rule.to_ascii_lowercase();

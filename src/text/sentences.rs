@@ -1,8 +1,8 @@
-//! Where sentences end.
+//! Splits text into sentences.
 
 use std::ops::Range;
 
-/// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
+/// Returns the sentences of `text` with their punctuation; a line end ends one, too. O(n).
 pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     let may_stop = |at: &usize| MAY_STOP[usize::from(text.as_bytes()[*at])];
@@ -20,7 +20,7 @@ static MAY_STOP: [bool; 256] = {
     table
 };
 
-/// Returns where a sentence ends whose last character is at `at`.
+/// Returns the end of the sentence whose last character is at `at`.
 fn stop(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     match bytes[at] {

@@ -1,8 +1,8 @@
-//! What a text names: identifiers, paths, numbers, words, pairs of Chinese characters.
+//! Finds the terms of a text: identifiers, paths, numbers, words, pairs of Chinese characters.
 //!
-//! A term is a hash, so that conversations are compared without keeping their text. Case is ignored. An identifier is a
-//! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word
-//! is a term by its stem, so that who asks for what `arrived` is told of what `arrives`.
+//! A term is a hash: conversations are compared without their text. Case is ignored. An identifier is a term as a whole and
+//! in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word is a term by its
+//! stem, so that a question with `arrived` finds `arrives`.
 
 use super::estimate::index;
 
@@ -10,7 +10,8 @@ use super::bytes::{
     DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
 };
 
-/// What a term is. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted to them.
+/// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
+/// to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TermKind {
@@ -33,12 +34,12 @@ pub enum TermKind {
 }
 
 impl TermKind {
-    /// Returns whether it names something exactly: no word and no pair of characters.
+    /// Returns whether it is an exact name: neither a word nor a pair of characters.
     pub fn is_name(self) -> bool {
         matches!(self, Self::Ident | Self::Joined | Self::Path | Self::Number)
     }
 
-    /// Returns whether it is worth keeping for its own sake, and not only when the request asks for it.
+    /// Returns whether it has a worth of its own, not only when the request asks for it.
     pub fn is_weighed(self) -> bool {
         !matches!(self, Self::Part | Self::Word)
     }
@@ -79,7 +80,7 @@ impl Term {
     }
 }
 
-/// A term in half the bytes, for all those of a conversation: of 100,000 different ones about ten are taken for another.
+/// A term in 32 bits, for all terms of a conversation: of 100,000 different ones about ten collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ShortTerm(u32);
 
@@ -89,7 +90,7 @@ impl ShortTerm {
         ALL[(self.0 & 7) as usize]
     }
 
-    /// Returns its hash, the best bits the lowest.
+    /// Returns its hash; the low bits are the best.
     pub fn hash(self) -> u64 {
         u64::from(self.0 >> 3)
     }
@@ -99,28 +100,28 @@ fn joins(byte: u8) -> bool {
     matches!(byte, b'.' | b'/' | b':' | b'-' | b'@' | b'#' | b'+' | b'~' | b'\\')
 }
 
-/// Is told what stands in a text, from its start to its end.
+/// Receives words, characters and terms of a text, in order.
 pub trait TextReader {
     /// Whether it asks for terms.
     const TERMS: bool = true;
 
-    /// A word begins at `start`; of one behind `\n`, `\r` or `\t` the letter of the escape is no part.
+    /// A word starts at `start`; behind `\n`, `\r` or `\t` without the letter of the escape.
     fn word(&mut self, _start: usize, _word: &Word) {}
 
-    /// At `at` is a quotation mark that is not escaped, or a character that is not ASCII.
+    /// At `at` is an unescaped quotation mark, or a character that is not ASCII.
     fn character(&mut self, _at: usize, _c: char) {}
 
-    /// A term begins at `start`, behind the words in it.
+    /// A term starts at `start`; comes behind its words.
     fn term(&mut self, _term: Term, _start: usize) {}
 
-    /// The part under way ends, where a text is read by parts.
+    /// The current part ends, if a text is read by parts.
     fn part_ends(&mut self) {}
 }
 
-/// Asks for nothing.
+/// Ignores everything.
 impl TextReader for () {}
 
-/// Tells `reader` what stands in `text`. O(n).
+/// Reads `text` into `reader`. O(n).
 pub fn read(text: &str, reader: &mut impl TextReader) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -139,12 +140,12 @@ pub fn read(text: &str, reader: &mut impl TextReader) {
     }
 }
 
-/// Returns whether a backslash stands before, which is not escaped itself.
+/// Returns whether an unescaped backslash precedes.
 fn is_escaped(bytes: &[u8], at: usize) -> bool {
     matches!(bytes[..at], [.., b'\\']) && !matches!(bytes[..at], [.., b'\\', b'\\'])
 }
 
-/// Calls `found` with every term of `text`, in order, and the index of its first byte. O(n).
+/// Calls `found` with every term of `text`, in order, and its first byte. O(n).
 pub fn scan(text: &str, found: impl FnMut(Term, usize)) {
     struct Found<F>(F);
     impl<F: FnMut(Term, usize)> TextReader for Found<F> {
@@ -161,13 +162,13 @@ pub struct Terms {
     pub all: Vec<ShortTerm>,
     /// Where the names among them start in the text: identifiers, paths, numbers, repeats included.
     pub names: Vec<u32>,
-    /// By part: how many there are up to its end. A term belongs to the part in which its last word starts.
+    /// By part: number of terms up to its end. A term belongs to the part with the start of its last word.
     pub ends: Vec<u32>,
 }
 
 impl Terms {
-    /// Returns the terms of `text`, whose parts end at `ends`; `reader` is told the words and characters of each part, and
-    /// when it ends. O(n).
+    /// Returns the terms of `text`, whose parts end at `ends`; `reader` receives the words and characters of each part and
+    /// its end. O(n).
     pub fn by_part(text: &str, ends: impl Iterator<Item = usize>, reader: &mut impl TextReader) -> Self {
         let (all, names) = (Vec::with_capacity(text.len() / 4), Vec::with_capacity(text.len() / 16));
         let by_part = Vec::with_capacity(ends.size_hint().0);
@@ -274,8 +275,8 @@ fn joined_word(bytes: &[u8], end: usize) -> Option<usize> {
     bytes.get(next).is_some_and(|&byte| is_word(byte)).then_some(next)
 }
 
-/// Returns how much of a word of letters, three or more, is its stem, so that `arrive`, `arrives`, `arrived` and `arriving`
-/// are one term, as are `query` and `queries`; the endings of English, without its exceptions.
+/// Returns the length of the stem of a word of three letters or more: `arrive`, `arrives`, `arrived` and `arriving` are one
+/// term, as are `query` and `queries`. English endings, without exceptions.
 #[allow(clippy::needless_bitwise_bool)] // endings come as they like: a branch for each would be guessed wrong
 fn stem(word: &[u8]) -> usize {
     let &[.., third, second, last] = word else { return word.len() };
@@ -291,7 +292,7 @@ fn stem(word: &[u8]) -> usize {
 /// Letters from which on a word is a long one.
 const LONG: usize = 8;
 
-/// Returns what a word of such bytes and length is; `None` where it is too short to name anything.
+/// Returns the kind of a word with these classes and length; `None` if it is too short.
 const fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
     match length {
         0 | 1 => None,
@@ -320,7 +321,7 @@ static KIND_OF: [[Option<TermKind>; LONG + 1]; 2 * HUMP as usize] = {
     kinds
 };
 
-/// Reports one word, with which `bytes` begin, and the parts of it where it is an identifier.
+/// Reports the word at the start of `bytes`, and its parts if it is an identifier.
 fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl TextReader) {
     let word = &bytes[..read.end - start];
     if word.len() > MAX_JOINED {

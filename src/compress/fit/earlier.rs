@@ -1,4 +1,4 @@
-//! Ledgers of earlier fits, in a list that was fitted before: what they say goes over into the new one.
+//! Reads the ledgers of earlier fits, and carries them over into the new one.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,20 @@ use crate::compress::draft::{Draft, Slot};
 use crate::compress::plan::Reason;
 use crate::compress::protection::{Protection, Tier};
 
-/// What earlier ledgers say, in order.
+/// The contents of earlier ledgers, in order.
 #[derive(Default)]
 pub(super) struct Earlier {
     pub(super) names: Vec<String>,
-    /// Calls that changed something, each with the entry that held its line.
+    /// Calls that changed something, with the entry that had their line.
     pub(super) changes: Vec<(usize, String)>,
-    /// Calls that changed nothing, the same, each with a line of its own.
+    /// Calls that changed nothing, likewise, one line each.
     pub(super) lookups: Vec<(usize, String)>,
-    /// Calls without a line.
+    /// Number of calls without a line.
     pub(super) unlisted: usize,
 }
 
 impl Earlier {
-    /// Takes the ledgers out of what may be cut before the newest group. What says nothing else goes whole.
+    /// Removes ledgers from the messages before the newest group; drops messages that say nothing else.
     pub(super) fn lift(draft: &mut Draft<'_, '_>, protection: &Protection) -> Self {
         let mut this = Self::default();
         let groups = [Tier::Older, Tier::LastRound].into_iter().flat_map(|tier| protection.tier(tier));
@@ -52,7 +52,7 @@ impl Earlier {
         self.names.extend(said.names.iter().map(|name| (*name).to_owned()));
         for call in &said.calls {
             let (tool, rest) = call.split_once(' ').unwrap_or((call, ""));
-            // By the name alone: a line has no more of a command than its start, and what was run may be behind that.
+            // By the name alone: the line has only the start of a command.
             if Effect::of(tool).is_changing() {
                 self.changes.push((entry, (*call).to_owned()));
             } else {

@@ -1,4 +1,4 @@
-//! The ledger of a fit: which names and calls are written down of what is left out.
+//! The ledger of a fit: the names and calls that are listed of what is left out.
 
 mod calls;
 mod names;
@@ -12,51 +12,48 @@ use super::Fit;
 use crate::compress::documents::Place;
 use crate::compress::protection::Tier;
 
-/// Share of what the newest group leaves of the room that the ledger of names and of what was looked at may have, and its most
-/// tokens.
+/// Share of the room beside the newest group for names and look-ups in the ledger, and their most tokens.
 const LEDGER_SHARE: f32 = 0.08;
 const MAX_LEDGER: f32 = 500.0;
-/// Below this there would be little in it beside its frame.
+/// A smaller ledger would be little more than its frame.
 const MIN_LEDGER: f32 = 48.0;
-/// The same where calls are left out with more than there is room for: what was done is hardly ever as short as in its line.
-/// Source: future-reference recall at 25 and 50 % of the recorded runs, .720 and .891 without, .749 and .896 with it.
+/// The same if more calls are left out than there is room for: a call is hardly ever as short as in its line. Source:
+/// future-reference recall at 25 and 50 % of the recorded runs, .720 and .891 without, .749 and .896 with it.
 const CALLS_SHARE: f32 = 0.33;
 const MAX_CALLS: f32 = 192.0;
 const MIN_CALLS: f32 = 32.0;
-/// Tokens of a ledger without anything in it.
+/// Tokens of an empty ledger.
 pub(super) const LEDGER_FRAME: f32 = 22.0;
-/// With less room than this for another name nothing more is looked for.
+/// With less room than this no further name is searched.
 const MIN_NAME: f32 = 5.0;
-/// Names, or calls, that have no room before the search ends: the next are worth less, and each is counted.
+/// Names or calls without room after which the search ends: the next are worth less, and each is counted.
 const MAX_TOO_LONG: usize = 64;
 
-/// What a ledger may say.
+/// The contents of a ledger.
 #[derive(Clone, Default)]
 pub(super) struct Listed {
-    /// In the order that they were listed in: the last are worth least.
+    /// In the order of listing: the last are worth least.
     pub(super) names: Vec<Name>,
-    /// The calls of the rounds before the last that changed nothing and have room, in order; those stand there whose groups
-    /// are left out.
+    /// Look-ups before the last round, in order; listed if their group is left out.
     pub(super) older: Vec<CallLine>,
-    /// The calls of the last round and those before that changed something, the same.
+    /// Calls of the last round, and earlier ones that changed something, likewise.
     pub(super) lines: Vec<CallLine>,
-    /// The groups of those that changed something and have no room, and how many more there were before.
+    /// Groups of changes without room for a line, and the number of earlier ones.
     pub(super) unlisted: Vec<usize>,
     pub(super) unlisted_earlier: usize,
-    /// Tokens that more names may have.
+    /// Tokens left for names.
     pub(super) left: f32,
 }
 
 /// A call in a ledger.
 #[derive(Clone)]
 pub(super) struct CallLine {
-    /// `None` for one of an earlier ledger, which is listed whatever stays.
+    /// `None` for one of an earlier ledger, which is always listed.
     pub(super) group: Option<usize>,
     entry: usize,
     text: String,
     pub(super) tokens: f32,
-    /// Bytes of the tool's name, where the call shares a line with others of that tool: those that changed nothing, of
-    /// rounds before the last.
+    /// Bytes of the tool's name if the call shares a line with others of that tool: a look-up before the last round.
     shared: Option<usize>,
 }
 
@@ -65,17 +62,16 @@ pub(super) struct CallLine {
 pub(super) struct Name {
     /// `None` for one of an earlier ledger.
     document: Option<usize>,
-    /// Where it begins in the text.
+    /// Where it starts in the text.
     at: usize,
-    /// Its mention as a term, where it is one.
+    /// Its mention as a term, if it is one.
     mention: Option<usize>,
     text: String,
     tokens: f32,
 }
 
 impl Listed {
-    /// Gives up `tokens`, or all there are, of names and of what was looked at before the last round, names first, the oldest
-    /// first. Returns whether there was anything.
+    /// Gives up `tokens` of names, then of old look-ups, oldest first; returns whether there were any.
     pub(super) fn give_up(&mut self, tokens: f32) -> bool {
         if self.names.is_empty() && self.older.is_empty() {
             return false;
@@ -94,7 +90,7 @@ impl Listed {
         true
     }
 
-    /// Returns the message where the groups stay that `is_open` names.
+    /// Returns the ledger's message if the groups stay that `is_open` picks.
     fn message(&self, language: Language, is_open: impl Fn(usize) -> bool) -> Option<String> {
         let mut names: Vec<&Name> = self.names.iter().collect();
         names.sort_by_key(|name| (name.document, name.at));
@@ -118,7 +114,7 @@ impl Listed {
 }
 
 impl Fit<'_, '_, '_> {
-    /// Returns the tokens that the ledger may have beside what is protected, which leaves `free` tokens.
+    /// Returns the tokens for the ledger; protected messages leave `free` tokens.
     pub(super) fn ledger_tokens(&self, free: f32) -> f32 {
         let rest = self.room_beside_newest();
         let (tokens, calls) = ((rest * LEDGER_SHARE).min(MAX_LEDGER), (rest * CALLS_SHARE).min(MAX_CALLS).min(free));
@@ -137,12 +133,12 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Writes the ledger for what is left out now.
+    /// Writes the ledger for the current selection.
     pub(super) fn write_ledger(&mut self, selector: &Selector<'_>) {
         self.left_out.ledger = self.listed.message(self.draft.language(), |group| selector.is_open(group));
     }
 
-    /// Lists what a model should still know of what is left out, in at most `tokens`.
+    /// Lists what the model should know of what is left out, in at most `tokens`.
     pub(super) fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         for line in &self.listed.lines {
             if !line.group.is_some_and(|group| selector.is_open(group)) {
@@ -161,7 +157,7 @@ impl Fit<'_, '_, '_> {
         self.protection.groups.partition_point(|group| group.end <= entry)
     }
 
-    /// Returns whether what stands at `at` in the text of a document stays.
+    /// Returns whether the part at byte `at` of a document stays.
     pub(super) fn stays(&self, selector: &Selector<'_>, document: usize, at: usize) -> bool {
         let Place { entry, block, .. } = self.places[document];
         let mut end = 0;
@@ -176,8 +172,8 @@ impl Fit<'_, '_, '_> {
             })
     }
 
-    /// Lists anew, in what the budget leaves: without names that stay after all, with the calls and names of what was given up
-    /// since.
+    /// Lists again, within what the budget leaves: without names that stay after all, with calls and names that were given
+    /// up since.
     pub(super) fn list_again(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
@@ -185,7 +181,7 @@ impl Fit<'_, '_, '_> {
             None => name.document.is_some_and(|document| self.stays(selector, document, name.at)),
         };
         listed.names.retain(|name| !stays(name));
-        // The newest calls may be among what was given up.
+        // The newest calls may have been given up.
         listed.older.clear();
         listed.left = tokens - LEDGER_FRAME - listed.names.iter().map(|name| name.tokens).sum::<f32>();
         self.listed = listed.clone();

@@ -1,4 +1,4 @@
-//! What the user said, taken before anything else is weighed.
+//! Takes the user's own words before anything else is weighed.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,19 +14,18 @@ use super::{FRAMING, Fit};
 use crate::compress::documents::{LITTLE, OFTEN, Stated};
 use crate::compress::protection::{Protection, Tier};
 
-/// Share of the room up to which what holds from then on is kept before anything else is weighed: where it is rare among
-/// what the user says, and where it is [`OFTEN`] said.
+/// Share of the room for sentences that hold from then on: if they are rare among the user's words, and if they are said
+/// [`OFTEN`].
 const RARE_SHARE: f32 = 0.5;
 const OFTEN_SHARE: f32 = 0.04;
-/// Tokens that what holds from then on may always have, or this share of the room, as long as it leaves a little to all else.
+/// Tokens that such sentences may always have, or this share of the room, if that leaves a little for all else.
 const FEW_TOKENS: f32 = 320.0;
 const FEW_OF_ROOM: f32 = 0.1;
 const MOST_FOR_FEW: f32 = 0.85;
-/// The same in a talk in which much holds.
+/// The same in a talk with many of them.
 const FEWEST: f32 = 96.0;
 
-/// What the user says comes before anything else is weighed, where it is [`LITTLE`], up to a share of the room; of a
-/// conversation in which much is done by calls, up to a smaller one.
+/// Share of the room for all that the user says, if that is [`LITTLE`]; and in a conversation mostly of calls.
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
@@ -34,7 +33,7 @@ const MOSTLY_TALK: f32 = 0.8;
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
 
-/// Share of the room that one request may have to be kept as a whole, and the tokens of one that always may.
+/// Share of the room up to which a request stays whole, and the tokens up to which it always does.
 const REQUEST_SHARE: f32 = 0.25;
 const SHORT_REQUEST: f32 = 400.0;
 
@@ -42,9 +41,9 @@ const SHORT_REQUEST: f32 = 400.0;
 pub(super) struct Pin {
     pub(super) claim: Claim,
     group: usize,
-    /// The parts of a block that it lies in; without them all of its message.
+    /// Its block and parts; without them its whole message.
     parts: Option<(usize, Range<usize>)>,
-    /// As it is compared with others: whole, and without a label before it.
+    /// Normalised for comparison: whole, and without a label.
     normal: String,
     unlabelled: String,
     pub(super) tokens: f32,
@@ -59,24 +58,24 @@ impl Pin {
     }
 }
 
-/// How much of a conversation the user says.
+/// How much of the conversation the user says.
 struct Talk {
-    /// Tokens that the user typed, about.
+    /// Estimated tokens that the user typed.
     said: f32,
     says_little: bool,
-    /// Share of the room for all that the user says, and how many requests have it.
+    /// Share of the room for all requests, and how many may have it.
     own_share: f32,
     most_requests: usize,
 }
 
-/// Up to where in the room the sentences of each claim are taken.
+/// The limit in the room for each kind of sentence.
 struct ClaimLimits<'l> {
     pins: &'l [Pin],
     talk: &'l Talk,
-    /// Tokens that are used before, and all that may be.
+    /// Tokens used before, and the whole room.
     start: f32,
     room: f32,
-    /// However little the user says, so many tokens are kept of what holds from then on; and fewest in a talk in which much holds.
+    /// Limit that holds however little the user says; the smaller one is for a talk in which much holds.
     few: f32,
     fewest: f32,
     /// Tokens of the claims so far.
@@ -90,7 +89,7 @@ impl<'l> ClaimLimits<'l> {
         Self { pins, talk, start, room, few, fewest, claimed: 0.0 }
     }
 
-    /// Goes on to the next claim; `None` where nothing of it is taken.
+    /// Advances to the next claim; `None` if nothing of it is taken.
     fn next(&mut self, claim: Claim) -> Option<f32> {
         let Talk { said, says_little, own_share, .. } = *self.talk;
         let room = |share: f32| self.start + (self.room - self.start) * share;
@@ -98,7 +97,7 @@ impl<'l> ClaimLimits<'l> {
             self.pins.iter().filter(|pin| is_one(pin.claim)).map(|pin| pin.tokens).sum()
         };
         let of_claim = tokens_of(&|other| other == claim);
-        // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
+        // A claim that every other sentence makes selects nothing. Brief sentences are rare or not by themselves.
         self.claimed = match claim {
             Claim::Brief if says_little => of_claim,
             Claim::Brief => tokens_of(&|other| other != Claim::Told),
@@ -106,7 +105,7 @@ impl<'l> ClaimLimits<'l> {
         };
         let rare = (1.0 - self.claimed / (said * OFTEN)).max(0.0);
         let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
-        // In a talk in which much holds, hardly any of it is a rule.
+        // In a talk in which much holds, hardly anything is a rule.
         let few = if says_little || self.claimed < said * OFTEN { self.few } else { self.fewest };
         Some(match claim {
             Claim::Told if !says_little => return None,
@@ -119,8 +118,8 @@ impl<'l> ClaimLimits<'l> {
 }
 
 impl Fit<'_, '_, '_> {
-    /// Takes what the user said: first what holds from then on, then what the request asks for by name, whoever said it, then, where
-    /// the user says little beside the others, all of it; the newest first, as far as each has room.
+    /// Takes the user's words: first what holds from then on, then what the request asks for by name, whoever said it, then
+    /// all of it, if the user says little; newest first, up to the limit of each.
     pub(super) fn take_own_words(
         &self,
         selector: &mut Selector<'_>,
@@ -151,11 +150,11 @@ impl Fit<'_, '_, '_> {
             }
         }
         self.settle_if_sure(selector);
-        // What is said a second time gives way to what is not.
+        // Repetitions come last.
         for (pin, limit) in again {
             selector.take_within(limit, |selector| pin.take(selector));
         }
-        // What is long is weighed by its parts.
+        // Long requests are weighed by their parts.
         let is_short = |&position: &usize| {
             self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
@@ -173,7 +172,7 @@ impl Fit<'_, '_, '_> {
             self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
         let own: f32 = requests.iter().map(|&position| typed[position]).sum();
         let says_little = own <= all * LITTLE;
-        // What was said first names the task, whatever the conversation has become.
+        // The first request names the task, whatever came after.
         let (own_share, most_requests) = if says_little && talk > all * MOSTLY_TALK {
             (OWN_SHARE, usize::MAX)
         } else if says_little || talk * 2.0 <= all {
@@ -184,7 +183,7 @@ impl Fit<'_, '_, '_> {
         Talk { said: typed.iter().sum(), says_little, own_share, most_requests }
     }
 
-    /// Takes what the request asks for by name, as far as it has room.
+    /// Takes what the request asks for by name, up to its share of the room.
     fn take_asked_for(&self, selector: &mut Selector<'_>, asked_for: &[(usize, usize)]) {
         let limit = selector.used() + (self.room - selector.used()) * ASKED_SHARE;
         for &(block, part) in asked_for {
@@ -192,7 +191,7 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Returns the tokens that what holds from then on may always have.
+    /// Returns the tokens that sentences which hold from then on may always have.
     pub(super) fn few_tokens(&self) -> f32 {
         FEW_TOKENS.max(self.room * FEW_OF_ROOM)
     }
@@ -202,8 +201,7 @@ impl Fit<'_, '_, '_> {
         self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
     }
 
-    /// Returns the groups in which the user says what is wanted, the first, which names the task, and then the newest first;
-    /// without those that are mostly pasted.
+    /// Returns the groups of the user's requests, except pasted ones: the first, which names the task, then newest first.
     pub(super) fn requests(&self, typed: &[f32]) -> Vec<usize> {
         let is_request = |(position, group): &(usize, Group)| {
             group.role == Role::User
@@ -217,10 +215,10 @@ impl Fit<'_, '_, '_> {
         requests
     }
 
-    /// Returns what the user said that holds from then on, with what it takes to keep it.
+    /// Returns the sentences that hold from then on, with their parts and tokens.
     pub(super) fn pins(&self, blocks: &[Block], documents: &[Document], claims: Vec<Stated>) -> Vec<Pin> {
         let mut pins = Vec::with_capacity(claims.len());
-        // Sentences come in order and apart, so parts behind one are behind all before it.
+        // Sentences are ordered and disjoint, so the search for parts continues where the last one ended.
         let (mut of, mut part, mut end) = (None, 0, 0);
         for Stated { claim, group, entry, piece, block, sentence } in claims {
             let text = self.draft.text(entry, piece);
@@ -252,10 +250,10 @@ impl Fit<'_, '_, '_> {
     }
 }
 
-/// Bytes of a label at most.
+/// Most bytes of a label.
 const LABEL_BYTES: usize = 40;
 
-/// Returns a sentence without a label or a time before it that is numbered: "Task 5: …", "[10:32] …".
+/// Returns a sentence without a numbered label or a time before it: "Task 5: …", "[10:32] …".
 fn without_label(sentence: &str) -> &str {
     let head = &sentence[..sentence.floor_char_boundary(LABEL_BYTES)];
     let ends = [": ", "：", "] "].iter().filter_map(|end| Some(head.rfind(end)? + end.len()));

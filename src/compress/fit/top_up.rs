@@ -1,4 +1,4 @@
-//! What is left of a budget when the selection is made, given to texts that were cut.
+//! Spends what the selection leaves of the budget on shortened texts.
 
 use crate::message::{Field, Role};
 use crate::select::selector::{Kept, Selector};
@@ -13,7 +13,7 @@ use crate::compress::plan::Reason;
 use crate::tokens::Tokens;
 
 impl Fit<'_, '_, '_> {
-    /// Gives what is left beside `used` to texts that were cut, the newest first; returns their candidates.
+    /// Gives what is left beside `used` to shortened texts, newest first; returns their candidates.
     pub(super) fn top_up(&mut self, selector: &Selector<'_>, mut used: Tokens) -> Vec<usize> {
         let mut more = Vec::new();
         for (block, candidate) in self.candidates.iter().enumerate().rev() {
@@ -48,8 +48,8 @@ impl Fit<'_, '_, '_> {
         more
     }
 
-    /// Returns the text of a block within `may_have` tokens, `left` more than now: the parts that were chosen and some of what is
-    /// between them, or else, of what the user did not say, its ends.
+    /// Returns the text of a block within `may_have` tokens, `left` more than now: the selected parts and some of the
+    /// longest gap, or else its ends, except of the user's texts.
     fn with_more(
         &self,
         block: usize,
@@ -71,7 +71,7 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Returns the parts of a block that were chosen, with `left` tokens of the longest gap between them.
+    /// Returns the selected parts of a block with `left` tokens of the longest gap.
     fn with_gap(
         &self,
         block: usize,

@@ -1,4 +1,4 @@
-//! How much each part and each message is about what is asked now.
+//! Rates the relevance of parts and messages to the current question.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,13 +9,11 @@ use crate::text::terms::ShortTerm;
 use super::super::facts::{Fact, QueryMatch};
 use super::{Author, Scoring, mentioned};
 
-/// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
-/// Relevance Framework" (2009), section 3.
+/// BM25's `k1` and `b`. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// Words that ask for nothing: those of three letters and more in the usual English lists, but for "same", which has the
-/// stem of a name.
+/// Stop words: those of three letters and more in the usual English lists, except "same", which has the stem of a name.
 static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
     let words = "about after all also and any are because been before being between both but can could did does doing down \
         during each few for from further get had has have having her here hers him his how into its just let may me might \
@@ -29,24 +27,24 @@ static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
     terms
 });
 
-/// Share of a message's relevance that the messages beside it have, by their distance: a talk stays at a subject.
+/// Share of a message's relevance for its neighbours, by distance: a talk stays at a subject.
 const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
-/// What the most relevant place counts against the most relevant message by itself, which may stand anywhere.
+/// Weight of the most relevant neighbourhood against the most relevant single message, which may be anywhere.
 const TOGETHER: f32 = 0.75;
 
-/// The relevance of a part that names all that the request is about.
+/// Relevance of a part with all that the request is about.
 const ANSWER: f32 = 5.0;
 
-/// How much a term of a part of a result takes from the relevance of the others.
+/// Relevance that each term of a result's part takes from the others.
 const LENGTH: f32 = 0.02;
 
-/// Returns whether a term is a word that asks for nothing.
+/// Returns whether a term is a stop word.
 pub fn asks_for_nothing(term: ShortTerm) -> bool {
     STOP_WORDS.contains(&term)
 }
 
 impl Scoring {
-    /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
+    /// Rates the `related` parts by the asked terms that they have, and these by their best part.
     pub(super) fn relate(&mut self, related: &[(u32, u32)]) -> Vec<QueryMatch> {
         let mut query_matches = vec![QueryMatch::default(); self.facts.len()];
         for (position, document) in self.documents.iter().enumerate().filter(|(_, document)| document.asks > 0.0) {
@@ -84,8 +82,8 @@ impl Scoring {
         query_matches
     }
 
-    /// Adds to the relevance of the `related` parts what each names of all that the request is about, rare names before usual
-    /// ones: the one line with the order that is asked for, out of a list of orders. A request of many names asks for none of them.
+    /// Adds to each of the `related` parts its share of all asked terms, rare ones weighing more: it finds the one line with
+    /// the order that is asked for in a list of orders. A request with many names asks for none.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
         let idf = Idf::of(self.ends.len());
         let weight = |(fact, query_match): (&Fact, &QueryMatch)| {
@@ -93,7 +91,7 @@ impl Scoring {
             if asks { (query_match.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
         let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).map(weight).collect();
-        // A part that names any of them is related, so all of them are named.
+        // Every part with an asked term is related.
         let all: f32 = weights.iter().filter(|weight| **weight > 0.0).sum();
         let mut ids: Vec<u32> = Vec::new();
         for &(part, _) in related {
@@ -109,7 +107,7 @@ impl Scoring {
         }
     }
 
-    /// Rates what was said in words by BM25 for the question, with its neighbours.
+    /// Rates words by BM25 for the question, with their neighbours.
     pub(super) fn ask(&mut self, question: Option<usize>) {
         let mut asked = vec![false; self.facts.len()];
         let mut lengths = (0, 0_usize);

@@ -1,4 +1,4 @@
-//! Replies that are made again and again: "Okay, I have noted that down."
+//! Finds replies that are repeated again and again: "Okay, I have noted that down."
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::{Author, Document};
 /// Most terms of such a reply.
 const MAX_TERMS: usize = 24;
 
-/// From how many times on it says next to nothing, each time.
+/// Number of repetitions from which each says next to nothing.
 const OFTEN: u32 = 4;
 
-/// Returns by document whether it is such a reply, whatever numbers are in it. O(terms of short replies).
+/// Returns by document whether it is such a reply, numbers aside. O(terms of short replies).
 pub fn repeats(documents: &[Document]) -> Vec<bool> {
     let mut times: HashMap<u64, u32> = HashMap::new();
     let forms: Vec<Option<u64>> = documents.iter().map(form).collect();
@@ -22,7 +22,7 @@ pub fn repeats(documents: &[Document]) -> Vec<bool> {
     forms.iter().map(|form| form.is_some_and(|form| times[&form] >= OFTEN)).collect()
 }
 
-/// Returns a hash of what a short reply says but for its numbers; `None` for everything else.
+/// Returns a hash of a short reply without its numbers; `None` for other documents.
 fn form(document: &Document) -> Option<u64> {
     let terms = &document.analysis.terms;
     if document.author != Author::Assistant || terms.len() > MAX_TERMS {

@@ -1,4 +1,4 @@
-//! What a part or a group is worth, and what it costs, as things are.
+//! Rates parts and groups: their current worth and cost.
 
 use crate::text::elision::NEAR_GAPS;
 use crate::text::estimate::count;
@@ -8,10 +8,10 @@ use super::super::queue::Choice;
 use super::super::scoring::{Author, Document, Scoring};
 use super::{Selector, Unit};
 
-/// What a part is worth; found out once, for parts are rated again and again.
+/// The worth of a part; computed once, for parts are rated again and again.
 #[derive(Clone, Copy)]
 pub struct Rating {
-    /// What the worth of what it names is multiplied with.
+    /// Factor of the worth of its terms.
     pub named: f32,
     /// For its relevance, its class and its length.
     pub otherwise: f32,
@@ -20,7 +20,7 @@ pub struct Rating {
 impl Rating {
     pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
         let Document { author, message, ref analysis, .. } = scoring.documents()[document];
-        // A log or a table that the user pasted is read like one that a tool returned.
+        // A log or a table that the user pasted is rated like a result.
         let is_pasted = author == Author::User
             && matches!(analysis.kind(), Some(Kind::Log | Kind::Json | Kind::Table | Kind::Search));
         if matches!(author, Author::User | Author::Assistant) && !is_pasted {
@@ -38,7 +38,7 @@ impl Rating {
         Self { named: factor, otherwise: (RELEVANCE * scoring.relevance(document, part) + class) * factor }
     }
 
-    /// Returns the rating of a part whose length is worth so much, in a text of such a weight.
+    /// Returns the rating of a part in a text of this weight; `length` is the worth of its length.
     pub fn within(self, weight: f32, length: f32) -> Self {
         Self { named: weight * self.named, otherwise: weight * (self.otherwise + length) }
     }
@@ -60,24 +60,24 @@ const RELEVANCE: f32 = 0.2;
 const SAID: f32 = 3.0;
 const NAMED_IN_TALK: f32 = 0.001;
 const ANY_TALK: f32 = 0.1;
-/// What a message is multiplied with that says next to nothing.
+/// Factor of a message that says next to nothing.
 const QUIET_TALK: f32 = 0.1;
-/// What repeats and noise are multiplied with.
+/// Factor of repeats and noise.
 const QUIET: f32 = 0.5;
 /// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
 const STRIKING: f32 = 0.5;
 const HELPFUL: f32 = 0.1;
-/// Errors and outliers of a text that count in full; of more than these each counts less.
+/// Errors and outliers of a text that count in full; if there are more, each counts less.
 pub const CROWD: f32 = 8.0;
-/// How fast a token's worth falls with the messages behind it.
+/// Decay of a token's worth with the messages behind it.
 const AGING: f32 = 0.05;
 
-/// Tokens of the mark for the first gap of a text, and of one for a later gap.
+/// Tokens of the mark for the first gap of a text, and for a later one.
 pub const FIRST_MARK: f32 = 14.0;
 pub const GAP: f32 = 7.0;
 
 impl Selector<'_> {
-    /// Returns what an item is worth for a token, and its tokens; those of its group included where it is still closed.
+    /// Returns the worth of an item for a token, and its tokens; with its group's, if that is closed.
     pub(super) fn rate(&self, item: Choice) -> (f32, f32) {
         let (worth, tokens) = match item {
             Choice::Group(group) => (self.frame_worths[group as usize], self.frame_tokens(group as usize)),
@@ -109,8 +109,7 @@ impl Selector<'_> {
         documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
     }
 
-    /// Returns the tokens that opening a group takes: its frame instead of its line, and the notes at its sides
-    /// instead of the one there was.
+    /// Returns the tokens for opening a group: its frame less its line, and the change of notes beside it.
     pub(super) fn frame_tokens(&self, group: usize) -> f32 {
         let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
         let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
@@ -125,7 +124,7 @@ impl Selector<'_> {
             worth += self.unit_worth(unit);
             tokens += self.units[unit].tokens;
         }
-        // What is relevant in a message is all of it, in whatever parts it lies.
+        // A message is relevant as a whole, however it is split.
         let parts = count(self.ranges[block].len());
         (worth / parts, if self.taken[block] == 0 { tokens - self.blocks[block].shortest } else { tokens - GAP })
     }
@@ -135,7 +134,7 @@ impl Selector<'_> {
         rating.worth(self.scoring.worth(mentions.start as usize..mentions.end as usize))
     }
 
-    /// Returns the tokens that taking a part of an open group adds, marks included.
+    /// Returns the tokens for taking a part of an open group, marks included.
     pub(super) fn unit_tokens(&self, unit: usize) -> f32 {
         let Unit { block, tokens, is_fixed, .. } = self.units[unit];
         let (block, range) = (&self.blocks[block as usize], &self.ranges[block as usize]);
@@ -161,7 +160,7 @@ pub fn stands_out(class: Class) -> bool {
     matches!(class, Class::Error | Class::Outlier)
 }
 
-/// Returns how much of its base worth a group of this age still has.
+/// Returns the share of its base worth that a group of this age has.
 pub fn recency(age: f32) -> f32 {
     1.0 / (1.0 + age * AGING)
 }

@@ -1,18 +1,18 @@
-//! What one sentence of the user is to those that follow it.
+//! Decides what a sentence of the user claims.
 //!
-//! Single words decide, not whole phrases: words that make something hold for good, a verb that asks at the start, the first
-//! person. `rules.tsv` has them by language.
+//! Single words decide: words that make something hold from then on, a verb that asks at the start, the first person.
+//! `rules.tsv` has them by language.
 
 use super::MAX_RULE_BYTES;
 use super::lexicon::words;
 use super::signs::Signs;
 
-/// What a sentence is to those that follow it. What matters more comes last.
+/// What a sentence claims for those behind it, in ascending order of weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
     /// Said in the first person.
     Told,
-    /// Said in a few words, whatever they are: "Metric units."
+    /// A few words, whatever they are: "Metric units."
     Brief,
     /// Asks for something, maybe once.
     Wish,
@@ -20,20 +20,20 @@ pub enum Claim {
     Trait,
     /// Who the user is, lives and works as, what the user prefers or cannot stand.
     Fact,
-    /// Asks for something in words that rules have, too, maybe once: "Tell me all that it says."
+    /// Asks for something in words of rules, perhaps once: "Tell me all that it says."
     Order,
     /// Holds for good.
     Rule,
 }
 
-/// Most words of a sentence that is brief, and how many characters it has in a script without spaces, which begins with the
-/// last of these; a word of another script counts as two.
+/// Most words of a brief sentence, and most characters in scripts without spaces, which start with the last of these; a word
+/// of another script counts as two.
 const MAX_BRIEF_WORDS: usize = 8;
 const MIN_BRIEF_CHARACTERS: usize = 4;
 const MAX_BRIEF_CHARACTERS: usize = 16;
 const FIRST_WIDE: char = '\u{2e80}';
 
-/// Returns what a sentence is to those that follow it.
+/// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {
     let said = sentence.trim();
     if said.len() > MAX_RULE_BYTES {

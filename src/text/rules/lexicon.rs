@@ -1,4 +1,4 @@
-//! The words of `rules.tsv`, and what each says of its sentence.
+//! Parses `rules.tsv`: words, and what each says of its sentence.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,53 +15,53 @@ pub enum Sign {
     Claims(Claim),
     /// Asks for how something is done.
     Manner,
-    /// A wish with this in it is a rule: it says for what it holds.
+    /// Makes a wish a rule: says for what it holds.
     Bound,
-    /// A wish with this in it is an order, and a rule where it asks for how something is done.
+    /// Makes a wish an order, or a rule if it asks for a manner.
     Hint,
-    /// Asks for what stands behind it: "could you", "it would be great if you".
+    /// Introduces a wish: "could you", "it would be great if you".
     Asks,
-    /// Says when something is to be done; what is, stands behind a comma: "If it fails, …".
+    /// A condition; the instruction follows behind a comma: "If it fails, …".
     When,
-    /// Something of the user's, of which [`Sign::Is`] tells what it is.
+    /// A possession of the user ("my timezone"); [`Sign::Is`] introduces its value.
     Mine,
     Is,
-    /// A setting, where `:` or `=` and its value follow.
+    /// A setting, if `:` or `=` and a value follow.
     Setting,
-    /// Is told, and no condition: "When the bell rang, …".
+    /// A narration rather than a condition: "When the bell rang, …".
     Past,
-    /// What is asked for is an answer: "Can you tell me why …?"
+    /// Asks for an answer: "Can you tell me why …?"
     Unsure,
-    /// Stands before what says something: "And one more thing: …".
+    /// May precede the start of a sentence: "And one more thing: …".
     Filler,
-    /// Says nothing, though a part of it would.
+    /// Means nothing, though a part of it would.
     Plain,
 }
 
-/// Where a word is a sign.
+/// The place at which a word is a sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     Anywhere,
-    /// Where a sentence starts, or a part of it that asks.
+    /// At the start of a sentence, or of a clause that asks.
     Start,
-    /// Where a sentence starts.
+    /// At the start of a sentence.
     First,
-    /// Where it ends.
+    /// At its end.
     End,
-    /// Where a part of a sentence starts, in a script without spaces.
+    /// At the start of a clause, in a script without spaces.
     Clause,
-    /// Right behind what asks for it.
+    /// Right behind [`Sign::Asks`].
     Asked,
     /// Anywhere behind that.
     Behind,
 }
 
-/// The words behind the first of a phrase, and what it is a sign of.
+/// The words of a phrase behind its first, its sign and place.
 pub type Phrase = (Vec<&'static str>, Sign, Position);
 
-/// The words of `rules.tsv`; of those that begin alike what is plain comes first.
+/// The words of `rules.tsv`; of those with the same first word plain ones come first.
 pub struct Lexicon {
-    /// Of those where a sentence starts, and of the others.
+    /// Phrases at the start of a sentence, and others.
     start: Phrases,
     others: Phrases,
     /// Of scripts without spaces, by first character.
@@ -71,7 +71,7 @@ pub struct Lexicon {
 }
 
 impl Lexicon {
-    /// Returns the phrases that begin with `word`: of those where a sentence starts only where it does.
+    /// Returns the phrases that start with `word`; those for the start of a sentence if `is_start`.
     pub fn phrases(&self, word: &str, is_start: bool) -> impl Iterator<Item = &Phrase> {
         let hash = xxh3_64(word.as_bytes());
         let start: &[Phrase] = if is_start { self.start.of(hash) } else { &[] };
@@ -82,7 +82,7 @@ impl Lexicon {
 /// Phrases by the hash of their first word.
 struct Phrases {
     phrases: HashMap<u64, Vec<Phrase>, BuildMixedHasher>,
-    /// Tells most other words from those that begin one.
+    /// Rejects most words that start no phrase.
     known: Filter<1024>,
 }
 
@@ -161,7 +161,7 @@ fn sign(kind: &str) -> Sign {
     }
 }
 
-/// Returns the words of a text in lower case; an apostrophe ends one: "don'" and "t".
+/// Returns the words of a lower-case text; an apostrophe ends one: "don'" and "t".
 pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -174,7 +174,7 @@ pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Vowels of Indic scripts and Thai are no letters of their own.
+/// Combining marks and vowels of Indic scripts and Thai are not letters by themselves.
 fn is_mark_of_vowel(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{e7f}')
 }

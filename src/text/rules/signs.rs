@@ -1,42 +1,42 @@
-//! What the words of a sentence say of it.
+//! Reads the signs in a sentence, and decides its claim.
 
 use super::Claim;
 use super::lexicon::{LEXICON, Position, Sign, words};
 
-/// Words of a condition that make it one for all that is like it.
+/// Words that make a condition general.
 const GENERAL: [&str; 16] = [
     "a", "an", "any", "anything", "anyone", "over", "under", "more", "less", "ein", "eine", "un", "una", "une", "um",
     "uma",
 ];
 
-/// Who is told of, and the most characters between them and what they did.
+/// Subjects of narration, and most characters between them and their verb.
 const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
 const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
 const MAX_TOLD_CHARS: usize = 24;
 
-/// Most characters of a heading that say what its rule is for.
+/// Most characters of a heading behind "rule".
 const MAX_HEADING_CHARS: usize = 40;
 
-/// Where in its sentence a word stands.
+/// The place of a word in its sentence.
 #[derive(Default)]
 struct Clause {
-    /// Nothing stands before it, or a heading.
+    /// It is the first word, perhaps behind a heading.
     is_first: bool,
-    /// What is asked, or said to be done, starts with it; fillers may stand before.
+    /// It starts a clause that asks; fillers may precede.
     is_start: bool,
     /// A comma stands before it.
     is_comma: bool,
-    /// What it makes of a wish that it was said before when something is to be done.
+    /// What a condition before it makes of a wish.
     lead: Option<Sign>,
-    /// The word with which something starts, behind what asks for it.
+    /// The word that starts the clause behind [`Sign::Asks`].
     opens_at: Option<usize>,
 }
 
 impl Clause {
-    /// Goes on to word `i`, before which `gap` stands.
+    /// Advances to word `i`, behind `gap`.
     fn go_to(&mut self, i: usize, gap: &str) {
         self.is_comma = gap.ends_with(',');
-        // Behind a heading something starts anew, and behind what asks, and behind when it is to be done.
+        // A clause starts behind a heading, behind what asks, and behind a condition.
         self.is_first = self.is_start && self.is_first || (1..8).contains(&i) && gap.ends_with([':', '–', '—']);
         self.is_start |= self.is_first || self.is_comma && self.lead.is_some() || self.opens_at == Some(i);
     }
@@ -46,7 +46,7 @@ impl Clause {
 struct FoundPhrase<'s> {
     /// The first word of the sentence.
     first: &'s str,
-    /// What stands before the phrase, and behind its first word.
+    /// The text before the phrase, and behind its first word.
     before: &'s str,
     behind: &'s str,
     /// Its words but the first.
@@ -62,7 +62,7 @@ pub struct Signs {
     signs: Vec<Sign>,
     best: Option<Claim>,
     is_asked: bool,
-    /// Something asks for what stands behind it.
+    /// Whether the rest is asked for.
     is_open: bool,
 }
 
@@ -71,7 +71,7 @@ impl Signs {
         Self { is_asked, ..Self::default() }
     }
 
-    /// Returns what the sentence is.
+    /// Returns the claim of the sentence.
     pub fn claim(self, is_brief: impl Fn() -> bool) -> Option<Claim> {
         if self.is_asked && !self.is_open {
             return None;
@@ -100,7 +100,7 @@ impl Signs {
         self.signs.push(sign);
     }
 
-    /// Reads words of scripts that have spaces; `None` where the sentence is told of others.
+    /// Reads words of scripts with spaces; `None` if the sentence is about others.
     pub fn read_words(&mut self, said: &str, words: &[(usize, &str)]) -> Option<()> {
         let mut clause = Clause { is_first: true, is_start: true, ..Clause::default() };
         let mut word_end = 0;
@@ -128,7 +128,8 @@ impl Signs {
         Some(())
     }
 
-    /// Reads the phrases that begin with word `i`; returns whether one is a filler, `None` where the sentence is told of others.
+    /// Reads the phrases that start with word `i`; returns whether one is a filler, or `None` if the sentence is about
+    /// others.
     fn read_phrases(&mut self, said: &str, words: &[(usize, &str)], i: usize, clause: &mut Clause) -> Option<bool> {
         let (at, word) = words[i];
         let (mut is_known, mut is_filler) = (false, false);
@@ -161,7 +162,7 @@ impl Signs {
         Some(is_filler)
     }
 
-    /// Returns whether a phrase stands where it says something.
+    /// Returns whether a phrase is a sign at its place.
     fn holds(&self, sign: Sign, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
         match found.place {
             Position::Start => clause.is_start || sign == Sign::Asks,
@@ -173,7 +174,7 @@ impl Signs {
         }
     }
 
-    /// Notes what a phrase says; `None` where the sentence is told of others.
+    /// Applies the sign of a phrase; `None` if the sentence is about others.
     fn apply(&mut self, sign: Sign, found: &FoundPhrase<'_>, clause: &mut Clause) -> Option<()> {
         let is_anywhere = found.place == Position::Anywhere;
         let is_told = |of: &[&str]| is_told(found.before, of);
@@ -185,7 +186,7 @@ impl Signs {
             Sign::Setting if !is_set(found.behind, found.rest) => {}
             Sign::Claims(Claim::Rule)
                 if found.place == Position::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
-            // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
+            // "I never eat meat" is about the user, "she never said so" about somebody else.
             Sign::Claims(Claim::Rule) if is_anywhere && is_told(&PRONOUNS) => {
                 if !matches!(found.first, "i" | "i'" | "ich" | "we") {
                     return None;
@@ -198,7 +199,7 @@ impl Signs {
         Some(())
     }
 
-    /// What is asked for stands behind this: what a question says before it holds for nothing.
+    /// The rest is asked for: what a question says before that does not hold.
     fn open(&mut self) {
         if self.is_asked && !self.is_open {
             (self.best, self.signs) = (None, Vec::new());
@@ -206,7 +207,7 @@ impl Signs {
         self.is_open = true;
     }
 
-    /// Reads an English word that asks in another form: "would you mind using", "if you showed".
+    /// Reads an English verb in another form: "would you mind using", "if you showed".
     fn read_form(&mut self, word: &str) {
         let Some(stem) = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed")) else { return };
         let mut letters = stem.chars();
@@ -247,7 +248,7 @@ impl Signs {
     }
 }
 
-/// Returns whether what stands behind the first word of a setting is its name and then its value.
+/// Returns whether the rest of a setting's name and a value follow.
 fn is_set(mut behind: &str, rest: &[&str]) -> bool {
     for word in rest {
         let Some(next) = behind.trim_start().strip_prefix(word) else { return false };
@@ -257,7 +258,7 @@ fn is_set(mut behind: &str, rest: &[&str]) -> bool {
     value.is_some_and(|value| value.trim_start().starts_with(char::is_alphanumeric))
 }
 
-/// Returns whether a phrase opens a part of a Chinese sentence, as it does behind "你" and the like.
+/// Returns whether a phrase starts a Chinese clause, perhaps behind "你" and the like.
 fn starts_clause(said: &str, at: usize, phrase: &str, is_open: bool) -> bool {
     let little = ['你', '您', '就', '也', '还', '都', '再', '那', '么', '要', '另', '外', '对', '了', ' '];
     let mut before = said[..at].trim_end_matches(little);
@@ -281,7 +282,7 @@ fn starts_clause(said: &str, at: usize, phrase: &str, is_open: bool) -> bool {
         }
 }
 
-/// Returns whether a word behind `before` tells what somebody does: "she says they never".
+/// Returns whether a word behind `before` narrates: "she says they never".
 fn is_told(before: &str, of: &[&str]) -> bool {
     let clause = before.rsplit([',', '.', ';', ':']).next().unwrap_or(before);
     words(clause).any(|(at, word)| {
@@ -292,7 +293,7 @@ fn is_told(before: &str, of: &[&str]) -> bool {
     })
 }
 
-/// Returns whether what stands behind "rule" makes it a heading, with something behind that on its line.
+/// Returns whether the text behind "rule" makes it a heading, with text behind it on its line.
 fn is_heading(text: &str) -> bool {
     let said = match text.strip_prefix(" for ") {
         Some(what) => {

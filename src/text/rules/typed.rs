@@ -1,4 +1,4 @@
-//! Lines of a message that somebody typed, by their form.
+//! Separates typed lines of a message from pasted ones, by form.
 
 use std::ops::Range;
 
@@ -6,8 +6,7 @@ use crate::text::bytes::{has_time, lines};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
 
-/// Iterates over the lines of `text` that somebody typed, as far as their form tells; of the first without what a channel put
-/// around it. O(n).
+/// Iterates over the lines of `text` that look typed; the first without what a channel put around it. O(n).
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let (mut at, mut is_fenced) = (0, false);
@@ -25,7 +24,7 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns a line without a tag that closes what was opened before it.
+/// Returns a line without a closing tag of an earlier line.
 fn without_tag(line: &str) -> &str {
     let bare = line.trim_end();
     match bare.rfind("</") {
@@ -56,7 +55,7 @@ fn is_material(line: &str) -> bool {
     symbols * 8 > bare.len() && bare.len() > 16 || has_time(&bare.as_bytes()[..bare.len().min(24)])
 }
 
-/// Whether a byte is more usual in code, markup and paths than in what people write.
+/// Whether a byte is more common in code, markup and paths than in prose.
 static IS_SYMBOL: [bool; 256] = {
     let (mut table, symbols, mut i) = ([false; 256], b"{}[]<>=_/\\|$#@&*^~", 0);
     while i < symbols.len() {

@@ -1,4 +1,4 @@
-//! Source code: its signatures, its comments.
+//! Classes source code: signatures and comments.
 
 use crate::text::bytes::word_end;
 
@@ -6,8 +6,7 @@ use super::severity::{Level, Scan};
 use super::units::Unit;
 use super::{Class, log};
 
-/// Returns a line without the number that `cat -n` and tools that read files put before it: `  12\t`, `  12→`, `12: `,
-/// `12|`, `12-`.
+/// Returns a line without its number, as `cat -n` and file tools print it: `  12\t`, `  12→`, `12: `, `12|`, `12-`.
 pub fn without_number(line: &str) -> Option<&str> {
     let spaces = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let start = &line[spaces..];
@@ -18,13 +17,13 @@ pub fn without_number(line: &str) -> Option<&str> {
     let rest = &start[digits..];
     let rest =
         rest.strip_prefix(['\t', '→', '|']).or_else(|| rest.strip_prefix(": ")).or_else(|| rest.strip_prefix(":\t"));
-    // What a search prints around a hit in one file: `12-`, `12:`; `12:30` is a time.
+    // A search prints `12-` and `12:` around a hit in one file; `12:30` is a time.
     let marked =
         || start[digits..].strip_prefix(['-', ':']).filter(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
     rest.or_else(marked).or_else(|| (start.len() == digits || &start[digits..] == ":").then_some(""))
 }
 
-/// Returns whether a word begins the signature of something.
+/// Returns whether a word starts a signature.
 fn opens_signature(word: &str) -> bool {
     matches!(
         word,
@@ -65,7 +64,7 @@ fn opens_signature(word: &str) -> bool {
     )
 }
 
-/// Returns whether a word begins another line of code.
+/// Returns whether a word starts another line of code.
 fn opens_statement(word: &str) -> bool {
     matches!(
         word,
@@ -102,12 +101,12 @@ fn opens_statement(word: &str) -> bool {
     )
 }
 
-/// Returns whether a word begins a line of code even when nothing else in it looks like code.
+/// Returns whether a word alone makes a line code.
 fn opens_bare_statement(word: &str) -> bool {
     matches!(word, "return" | "import" | "raise" | "let" | "const" | "var" | "use")
 }
 
-/// Returns whether sampled lines, their numbers taken off, are code.
+/// Returns whether sampled lines, without numbers, are code.
 pub fn is_code(lines: &[&str]) -> bool {
     if lines.len() < 2 {
         return false;
@@ -118,7 +117,7 @@ pub fn is_code(lines: &[&str]) -> bool {
         let is_signature = is_signature(trimmed);
         signatures += usize::from(is_signature);
         code += usize::from(is_signature || is_code_line(line, trimmed));
-        // Pretty-printed JSON has brackets at its ends, too.
+        // Pretty-printed JSON also ends lines with brackets.
         quotes += usize::from(trimmed.starts_with('"') || trimmed.ends_with("\","));
         let left = lines.len() - i - 1;
         if (code + left) * 10 < lines.len() * 4 || quotes * 2 >= lines.len() {
@@ -128,7 +127,7 @@ pub fn is_code(lines: &[&str]) -> bool {
     signatures > 0 || code * 10 >= lines.len() * 6
 }
 
-/// Returns whether a line that is no signature is one of code.
+/// Returns whether a line without a signature is code.
 fn is_code_line(line: &str, trimmed: &str) -> bool {
     let word = first_word(trimmed);
     trimmed.ends_with(['{', '}', ';', '('])
@@ -182,7 +181,7 @@ fn is_comment(trimmed: &str) -> bool {
     ) || trimmed.starts_with("<!--")
 }
 
-/// Classes the units of code. A line of code that names an error reports none; a compiler's line between them does.
+/// Classes the units of code. Code that names an error reports none; a compiler's line in between does.
 pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let mut class = Class::Plain;
     let mut classes: Vec<Class> = units

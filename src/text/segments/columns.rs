@@ -1,4 +1,4 @@
-//! Which rows of a table differ from the others.
+//! Finds the rows of a table that differ from the others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::text::estimate::count;
 
 use super::Class;
 
-/// What the rows of a table have in their columns, gathered row by row. O(n) in bytes of cells.
+/// The columns of a table, gathered row by row. O(n) in the bytes of cells.
 #[derive(Default)]
 pub struct Columns {
     rows: u32,
@@ -23,39 +23,39 @@ pub struct Columns {
 struct Column {
     cells: u32,
     numbers: Vec<(u32, f64)>,
-    /// Cells that have nothing in them.
+    /// Empty cells.
     empty: Value,
-    /// Cells that have something else than a number.
+    /// Cells that are not numbers.
     words: Value,
     values: HashMap<u64, Value>,
-    /// More different values than categories have.
+    /// Whether it has too many values for a category.
     is_free: bool,
 }
 
 #[derive(Default)]
 struct Value {
     count: u32,
-    /// The first rows that have it.
+    /// Its first rows.
     rows: Vec<u32>,
 }
 
-/// Fewer rows than this say nothing about what is usual.
+/// With fewer rows nothing is usual.
 const MIN_ROWS: u32 = 4;
-/// Rows that may have a value, of so many, for it to be rare: one in twenty.
+/// A value is rare in at most one of so many rows.
 const RARE: u32 = 20;
-/// Different values that a column of categories has: four, or one for every ten rows.
+/// Most values of a category: four, or one for every ten rows.
 const CATEGORIES: (u32, u32) = (4, 10);
-/// Different values of a column that are followed at all.
+/// Most values of a column that are tracked.
 const MAX_VALUES: usize = 4096;
-/// Rows of a value that are remembered; of 5,000 rows these are all that a rare value can have.
+/// Rows of a value that are kept; of 5,000 rows a rare value has no more.
 const MAX_ROWS_OF_VALUE: usize = 250;
-/// Of so many numbers above zero one may be small by chance; from these on, what is [`SMALLER`] than the small ones is not.
+/// From so many positive numbers on, one that is [`SMALLER`] than the small ones is not small by chance.
 const SMALL_IN: usize = 32;
 /// So many times.
 const SMALLER: f64 = 16.0;
 /// As far apart as so many small numbers are, they lie above zero by more than chance.
 const APART: f64 = 6.0;
-/// Where more than one row in this many is marked for one reason, the reason is none.
+/// A reason that marks more than one row in this many is ignored.
 const COMMON: usize = 5;
 
 impl Columns {
@@ -72,12 +72,12 @@ impl Columns {
         row
     }
 
-    /// Tells which keys, or how many cells, a row has.
+    /// Sets the shape of a row: its keys, or its number of cells.
     pub fn shape(&mut self, row: u32, shape: u64) {
         self.shapes.entry(shape).or_default().push(row);
     }
 
-    /// Adds a cell. A number is read as one to be compared, never to be written.
+    /// Adds a cell. Numbers are parsed for comparison only.
     pub fn cell(&mut self, row: u32, column: usize, cell: &[u8]) {
         if column >= self.columns.len() {
             self.columns.resize_with(column + 1, Column::default);
@@ -93,7 +93,7 @@ impl Columns {
             return;
         }
         column.values.entry(xxh3_64(cell)).or_default().add(row);
-        // A tenth of the rows so far, generously: categories show early.
+        // At most a tenth of the rows so far: categories show early.
         if column.values.len() > (row as usize / 4).clamp(64, MAX_VALUES) {
             column.is_free = true;
             column.values = HashMap::default();
@@ -145,7 +145,7 @@ impl Value {
 }
 
 impl Column {
-    /// Returns the rows that have a rare value of a few.
+    /// Returns the rows with a rare value of a category.
     fn rare(&self, rows: u32) -> Vec<u32> {
         let few = CATEGORIES.0.max(rows / CATEGORIES.1) as usize;
         if self.is_free || self.values.len() > few || self.values.is_empty() || self.cells * 2 < rows {
@@ -159,7 +159,7 @@ impl Column {
         rare
     }
 
-    /// Returns the rows of each kind of cell that few have: nothing among words, a word among numbers.
+    /// Returns the rows with a rare kind of cell: an empty one among words, a word among numbers.
     fn of_another_kind(&self, rows: u32) -> [Vec<u32>; 3] {
         let limit = if self.cells * 2 < rows { 0 } else { (rows / RARE).max(1) };
         let numbers = if self.numbers.len() <= limit as usize { &self.numbers[..] } else { &[] };
@@ -189,21 +189,21 @@ impl Column {
     }
 }
 
-/// Returns what a number is not below by chance, where `numbers` keep away from zero: 0 is odd among 12 to 480, and not among
-/// 1 to 480. Changes their order. O(n).
+/// Returns the bound below which a number is not small by chance: 0 is odd among 12 to 480, but not among 1 to 480. Reorders
+/// `numbers`. O(n).
 pub fn least(numbers: &mut [f64]) -> f64 {
     let few = numbers.len() / SMALL_IN;
     if few < 3 {
         return f64::NEG_INFINITY;
     }
-    // The first may be odd itself.
+    // The first may itself be odd.
     let (smaller, &mut low, _) = numbers.select_nth_unstable_by(few, f64::total_cmp);
     let (_, &mut smallest, _) = smaller.select_nth_unstable_by(1, f64::total_cmp);
     let apart = (low - smallest) / f64::from(count(few - 1));
     if smallest > APART * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
 }
 
-/// Returns whether a cell says that there is nothing: JSON's `null` and `""`, what tables have in their place.
+/// Returns whether a cell is empty: JSON's `null` and `""`, and what tables have in their place.
 fn is_empty(cell: &[u8]) -> bool {
     matches!(cell, b"" | b"\"\"" | b"-")
         || [&b"null"[..], b"none", b"nan", b"n/a"].iter().any(|no| cell.eq_ignore_ascii_case(no))

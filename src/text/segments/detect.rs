@@ -1,4 +1,4 @@
-//! What kind of text this is, by a sample of its lines.
+//! Detects the kind of a text by a sample of its lines.
 
 use memchr::memchr2;
 
@@ -8,18 +8,18 @@ use super::log::{Rules, is_hit};
 use super::severity::Level;
 use super::{Kind, code, diff, html, table};
 
-/// What the sample tells.
+/// The kind of a text, by its sample.
 #[derive(Debug)]
 pub struct Detected {
     pub kind: Kind,
-    /// Lines of code have their numbers before them, as `cat -n` prints them.
+    /// Whether lines of code are numbered, as `cat -n` prints them.
     pub is_numbered: bool,
-    /// Sentences rather than lines.
+    /// Whether it is sentences rather than lines.
     pub is_prose: bool,
 }
 
 impl Detected {
-    /// Returns the bytes of the number or the place of a hit that stands before a line.
+    /// Returns the bytes before the words of a line: its number, or the place of a hit.
     pub fn before(&self, line: &str) -> usize {
         let line = without_end(line);
         let bare = if self.is_numbered { code::without_number(line).unwrap_or(line) } else { line };
@@ -27,7 +27,7 @@ impl Detected {
         line.len() - said.len()
     }
 
-    /// Returns how lines are classed where a text has no structure of its own.
+    /// Returns the rules for lines of a text without structure.
     pub fn rules(&self) -> Rules {
         let is_log = self.kind == Kind::Log;
         Rules {
@@ -44,14 +44,14 @@ impl Detected {
     }
 }
 
-/// Lines that are looked at: from the start, the middle and the end.
+/// Sampled lines: from the start, the middle and the end.
 const SAMPLE: [usize; 3] = [40, 24, 16];
-/// Lines of which a third tells whether any is of a kind.
+/// From so many lines on, a third of them decides whether any passes.
 const MANY: usize = 24;
-/// Bytes of a line that are looked at.
+/// Sampled bytes of a line.
 const LINE_BYTES: usize = 400;
 
-/// Returns what the text is. Looks at no more than [`SAMPLE`] lines.
+/// Returns the kind of a text. Reads at most [`SAMPLE`] lines.
 pub fn form(text: &str) -> Detected {
     let lines = sample(text);
     let counted = |lines: &[&str]| lines.len() >= 3 && is_counted(lines);
@@ -80,14 +80,14 @@ pub fn form(text: &str) -> Detected {
         return form(Kind::Table);
     }
     if is_numbered {
-        // A file that was read: what it says of errors is no report.
+        // A file that was read: its errors are not reports.
         return form(Kind::Code);
     }
     Detected { is_prose: is_prose(&lines), ..form(Kind::Plain) }
 }
 
-/// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes; where none of each
-/// third of many passes, the others are taken to be no different.
+/// Returns whether at least `percent` of the lines pass a test. Stops once that is decided; if none of every third of many
+/// passes, no other is tried.
 fn reaches(lines: &[&str], percent: usize, test: &dyn Fn(&str) -> bool) -> bool {
     if lines.len() >= MANY && !lines.iter().step_by(3).any(|line| test(line)) {
         return false;
@@ -125,7 +125,7 @@ fn sample(text: &str) -> Vec<&str> {
         lines.map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
     };
     lines.extend(window(0, SAMPLE[0]));
-    // Of a short text the start is all of it.
+    // For a short text the start is everything.
     if text.len() > SAMPLE[0] * LINE_BYTES {
         lines.extend(window(text.len() / 2, SAMPLE[1] + 1).skip(1));
         lines.extend(window(text.len() - SAMPLE[2] * LINE_BYTES, SAMPLE[2] + 1).skip(1));
@@ -146,7 +146,7 @@ fn boundary(text: &str, position: usize) -> usize {
     position
 }
 
-/// Returns whether a word stands near the start of log lines, between brackets and spaces.
+/// Returns whether a word is near the start of log lines, between brackets and spaces.
 fn is_level(word: &[u8]) -> bool {
     match word {
         [b'I', ..] => word == b"INFO",
@@ -207,15 +207,15 @@ fn is_result(line: &str) -> bool {
         .iter()
         .any(|known| line.starts_with(known))
     };
-    // By its first byte most lines are none of them.
+    // The first byte rules out most lines.
     (line.starts_with(['-', '=', 't', 'T', 'n', 'C', 'D']) && starts())
         || line.trim_end().ends_with("... ok")
         || has_verdict(line.as_bytes())
 }
 
-/// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line.
+/// Returns whether a line has ` PASSED`, ` FAILED` or `error TS`.
 fn has_verdict(line: &[u8]) -> bool {
-    // Capitals that not many other lines have.
+    // Capitals that are rare in other lines.
     memchr2(b'D', b'T', line).is_some()
         && line.iter().enumerate().any(|(at, byte)| match byte {
             b'D' => line[..at].ends_with(b" PASSE") || line[..at].ends_with(b" FAILE"),

@@ -1,4 +1,4 @@
-//! Unified diffs.
+//! Classes unified diffs.
 
 use super::Class;
 use super::units::Unit;

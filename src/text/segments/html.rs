@@ -1,4 +1,4 @@
-//! HTML and XML.
+//! Classes HTML and XML.
 
 use memchr::memchr;
 
@@ -21,10 +21,10 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
     tags.count() * 2 > lines.len() && lines.iter().any(|line| line.contains("</"))
 }
 
-/// Elements that have no text of the page in them.
+/// Elements without text of the page.
 const NOISE: [&str; 9] = ["script", "style", "nav", "svg", "noscript", "footer", "head", "iframe", "template"];
 
-/// Classes the units of a page: what scripts, styles and navigation have is noise, as are tags without text.
+/// Classes the units of a page: scripts, styles, navigation and tags without text are noise.
 pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let mut inside: Option<&str> = None;
     let mut classes: Vec<Class> = units
@@ -75,7 +75,7 @@ fn after<'n>(source: &str, mut inside: Option<&'n str>) -> Option<&'n str> {
     inside
 }
 
-/// Returns how many bytes stand outside of tags, spaces aside.
+/// Returns the number of bytes outside of tags, without spaces.
 fn text_bytes(source: &str) -> usize {
     let (mut in_tag, mut bytes) = (!source.contains('<') && source.contains('>') && source.contains("=\""), 0);
     for byte in source.bytes() {

@@ -1,4 +1,4 @@
-//! Logs, the output of commands, search hits, and text without structure.
+//! Classes logs, output of commands, search hits and text without structure.
 
 use std::collections::HashMap;
 
@@ -8,37 +8,37 @@ use super::Class;
 use super::severity::{Level, Scan};
 use super::units::Unit;
 
-/// How lines are classed.
+/// Rules for classing lines.
 #[derive(Debug)]
 pub struct Rules {
-    /// How sure a report of an error must be to count: people write "cannot" and "failed" without one.
+    /// The least level at which an error counts: people write "cannot" and "failed" without reporting one.
     pub least: Level,
-    /// Quoted strings change from one printing of a template to the next.
+    /// Whether quoted strings vary within a template.
     pub mask_quotes: bool,
-    /// Lines begin with the path of a hit.
+    /// Whether lines start with the path of a hit.
     pub is_search: bool,
-    /// Headings as Markdown has them name what is below.
+    /// Whether it has headings, as Markdown does.
     pub has_headings: bool,
-    /// How many pieces at the start and at the end are edges.
+    /// Number of pieces that are edges at the start and at the end.
     pub edges: (usize, usize),
 }
 
 /// Lines of one template that count as errors; the rest repeat them.
 const SAME_ERRORS: u32 = 8;
-/// Words of a line outside of logs that is compared without its numbers.
+/// Least words of a line outside of logs that is compared without numbers.
 const TEMPLATE_WORDS: u32 = 6;
 /// Longest line outside of logs in which a weak word is a report: about what a terminal shows on two rows.
 const LINE_BYTES: usize = 160;
-/// Lines for which there is room from the start: with more of them most repeat others.
+/// Initial capacity in lines; longer texts mostly repeat themselves.
 const SEEN: usize = 256;
 /// Lines before and behind an error that belong to it.
 const AROUND: (usize, usize) = (2, 3);
-/// Lines of a traceback behind an error at most; a recursion that overflows prints a thousand.
+/// Most lines of a traceback behind an error; a recursion that overflows prints a thousand.
 const FRAMES: usize = 40;
-/// Where more than one line in this many is an error, their neighbours tell nothing.
+/// If more than one line in this many is an error, their neighbours count for nothing.
 const DENSE: usize = 3;
 
-/// Classes the units of a text by what each says. O(n).
+/// Classes the units of a text by their words. O(n).
 pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec<Class> {
     let mut seen: HashMap<u64, u32> = HashMap::with_capacity(units.len().min(SEEN));
     let (mut path, mut frames) = ("", Frames::None);
@@ -46,7 +46,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
     for (&unit, scan) in units.iter().zip(scans) {
         let line = unit.of(text);
         let hit = if rules.is_search && unit.opens { is_hit(line).map(|(path, _)| path) } else { None };
-        // A long line outside of logs is prose, as are the parts of one.
+        // A long line outside of logs is prose, and so are its parts.
         let is_said = rules.mask_quotes || unit.said(text).len() <= LINE_BYTES;
         let least = if is_said { rules.least } else { rules.least.max(Level::Strong) };
         let class = match () {
@@ -61,7 +61,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
             () if rules.has_headings && unit.opens && is_heading(line) => Class::Header,
             () if is_noise(line) => Class::Noise,
             () => {
-                // `"value": 7.1,` has nothing but its number; only a line of words is a template.
+                // `"value": 7.1,` is only its number: a template needs words.
                 let is_template = rules.mask_quotes || scan.words >= TEMPLATE_WORDS;
                 let form = if is_template { scan.template } else { xxh3_64(line.trim().as_bytes()) };
                 let count = seen.entry(form).or_default();
@@ -75,7 +75,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
     }
     neighbours(&mut classes);
     edges(&mut classes, rules.edges);
-    // A log says what it is of in its first line, and how it ended in its last.
+    // A log has its subject in its first line, and its outcome in its last.
     let ends = [0, classes.len().saturating_sub(1)];
     for end in ends.into_iter().filter(|_| rules.mask_quotes) {
         if let Some(class) = classes.get_mut(end).filter(|class| **class == Class::Edge) {
@@ -85,7 +85,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
     classes
 }
 
-/// Makes the lines around errors [`Class::NearError`].
+/// Sets lines around errors to [`Class::NearError`].
 pub fn neighbours(classes: &mut [Class]) {
     let errors: Vec<usize> = (0..classes.len()).filter(|&i| classes[i] == Class::Error).collect();
     if errors.len() * DENSE > classes.len() && classes.len() > 8 {
@@ -101,7 +101,7 @@ pub fn neighbours(classes: &mut [Class]) {
     }
 }
 
-/// Makes the first and last few [`Class::Edge`] where they are nothing better.
+/// Sets the first and last few to [`Class::Edge`] if they are nothing better.
 pub fn edges(classes: &mut [Class], (first, last): (usize, usize)) {
     let end = classes.len();
     let is_edge = |i: usize| i < first || i + last >= end;
@@ -112,7 +112,7 @@ pub fn edges(classes: &mut [Class], (first, last): (usize, usize)) {
     }
 }
 
-/// Where we are in the frames that follow an error.
+/// State in the frames behind an error.
 #[derive(Copy, Clone)]
 enum Frames {
     None,

@@ -1,10 +1,10 @@
-//! A text taken apart into pieces that may stay or go, and put together again with marks at the gaps.
+//! Splits a text into pieces that may stay or go, and joins them with marks for the gaps.
 //!
-//! Shortening by content is one mechanism. What differs between a log, a JSON answer and a source file is how the text is
-//! cut, what class each piece has, and how a gap is marked; who chooses the pieces that stay is not asked here.
+//! Shortening by content is one mechanism. Logs, JSON and source files differ in how they are split, in the classes of their
+//! pieces and in their marks; which pieces stay is decided elsewhere.
 //!
-//! `detect` tells the kind, by content. Flat kinds are cut in [`units`] and classed by one function a kind; JSON is a tree
-//! ([`json`]). `severity` knows errors and templates, `columns` the rows that differ from the others.
+//! `detect` finds the kind. Flat kinds are split in [`units`] and classed by one function each; JSON is a tree ([`json`]).
+//! `severity` finds errors and templates, `columns` the rows that differ.
 
 mod code;
 mod columns;
@@ -26,30 +26,31 @@ use json::Tree;
 use super::elision::Marks;
 use super::terms::Terms;
 
-/// What a piece is, by its form alone; the fit turns this into weight.
+/// The class of a piece, by its form alone; the fit turns it into weight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Class {
     /// Nothing in particular.
     Plain,
-    /// A line that says that something went wrong: error, warning, traceback, exit code, failed test.
+    /// A line that reports a failure: error, warning, traceback, exit code, failed test.
     Error,
     /// Up to two lines before and three behind an error, and the frames of a traceback.
     NearError,
-    /// What names the rest: signatures, headings, headers of hunks and files and tables, a first row, a log's first and last line.
+    /// A name of the rest: signatures, headings, headers of hunks, files and tables, a first row, a log's first and last
+    /// line.
     Header,
     /// A row that differs from the others, a changed line of a diff.
     Outlier,
     /// One of the first and last few.
     Edge,
-    /// A line or row that was there before, but for its numbers.
+    /// A line or row that repeats an earlier one, except for numbers.
     Repeat,
-    /// Blank lines, separators, licence headers and comments, progress bars, what a page has around its text.
+    /// Blank lines, separators, licence headers and comments, progress bars, the surroundings of a page's text.
     Noise,
 }
 
 impl Class {
-    /// Returns which class two pieces have when they are joined: the one with the higher rank.
+    /// Returns the class of two joined pieces: the one of higher rank.
     fn rank(self) -> u8 {
         match self {
             Self::Error => 7,
@@ -68,14 +69,14 @@ impl Class {
     }
 }
 
-/// What a text is, as far as its form tells.
+/// The kind of a text, by its form.
 ///
 /// The numbers are part of `src/select/usage_trees.txt`, which was fitted to them: a new variant gets the next one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Logs and the output of commands.
     Log = 0,
-    /// One JSON object or array, or one on each line; maybe with a few lines of something else around it.
+    /// One JSON object or array, or one on each line; perhaps with a few other lines around it.
     Json = 1,
     /// Source code, with or without line numbers before it.
     Code = 2,
@@ -91,14 +92,14 @@ pub enum Kind {
     Plain = 7,
 }
 
-/// A part of a text that stays or goes as a whole; about a line.
+/// A piece of a text that stays or goes whole; about a line.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Where it begins, in bytes of the text.
+    /// Its first byte in the text.
     pub start: u32,
-    /// Where it ends.
+    /// Its end.
     pub end: u32,
-    /// What it is.
+    /// Its class.
     pub class: Class,
 }
 
@@ -109,11 +110,11 @@ impl Span {
     }
 }
 
-/// A text taken apart.
+/// A text split into pieces.
 ///
-/// The pieces lie one behind the other and cover the text (its first 4 GiB; what is beyond always stays). A flat text has
-/// at most one for every 40 bytes, and 8 more; JSON has about as many, and one for each container that is opened. A piece
-/// of JSON has before its value the key, the comma and the brackets that open there, and behind it the brackets that close.
+/// The pieces cover the text without gaps (its first 4 GiB; the rest always stays). A flat text has at most one for every 40
+/// bytes, and 8 more; JSON has about as many, and one for each opened container. A piece of JSON includes the key, the comma
+/// and the brackets that open before its value, and the brackets that close behind it.
 #[derive(Debug)]
 pub struct Segments {
     kind: Kind,
@@ -122,18 +123,18 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Returns the bytes that it has on the heap.
+    /// Returns its size on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.pieces.capacity() * size_of::<Span>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
     }
 
-    /// Takes `text` apart. O(n), the same for the same text, and for any text at all.
+    /// Splits `text`, whatever it is; deterministic. O(n).
     pub fn of(text: &str) -> Self {
         Self::with_terms(text, &[]).0
     }
 
-    /// As [`Segments::of`], with the terms of each piece: words are looked at once for both. What is no JSON is cut at `cuts`,
-    /// too, which are places between characters in order.
+    /// As [`Segments::of`], with the terms of each piece, in one pass over the words. Text other than JSON is also cut at
+    /// `cuts`, ordered character boundaries.
     pub fn with_terms(text: &str, cuts: &[usize]) -> (Self, Terms) {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::tree(text) {
@@ -154,7 +155,7 @@ impl Segments {
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
-        // Where lines are alike, a comment is no noise, and a header names nothing but the first, or ends all.
+        // Among similar lines a comment is not noise, and only the first header, or one that ends all, counts.
         let head = classes.iter().position(|class| *class == Class::Header);
         let is_end = |line: usize, class: Class| class == Class::Header && line + 1 == units.len();
         for line in odd::odd(text, &units) {
@@ -162,20 +163,20 @@ impl Segments {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }
-        // What a tool says behind the numbered lines of a file: how many there are, and how to go on.
+        // A tool's line behind the numbered lines of a file: their number, and how to continue.
         let last = units.iter().rposition(|unit| !unit.line(text).trim().is_empty()).filter(|_| form.is_numbered);
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
         let pieces = units::join(text, &units, &classes, cuts);
-        // A piece ends where one of its units does.
+        // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
         (Self { kind: form.kind, pieces, tree: None }, terms)
     }
 
-    /// Returns what the text is.
+    /// Returns the kind of the text.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -185,12 +186,12 @@ impl Segments {
         &self.pieces
     }
 
-    /// Returns whether a piece is a part of a long JSON string, its first one excepted, which has the key.
+    /// Returns whether a piece is part of a long JSON string, other than the first, which has the key.
     pub fn is_within_string(&self, piece: usize) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.is_within_string(at(piece)))
     }
 
-    /// Returns the first pieces of members at the root of JSON that have one of `keys`, of the first few.
+    /// Returns the first pieces of root members with one of `keys`.
     pub fn members(&self, text: &str, keys: &[&str]) -> Vec<usize> {
         let members = self.tree.iter().flat_map(|tree| tree.members(text));
         let has_key = |source: &str| {
@@ -200,10 +201,10 @@ impl Segments {
         members.filter(|(_, source)| has_key(source)).map(|(piece, _)| piece).take(keys.len()).collect()
     }
 
-    /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
+    /// Joins the pieces that `keep` picks, byte for byte, with a mark for each gap.
     ///
-    /// `text` is the text that was taken apart. The archive path of `marks` is named once, in the first of them.
-    /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON. O(n) at most.
+    /// `text` is the text that was split. The first mark names the archive path of `marks`. Earlier marks beside a gap are
+    /// merged into its mark. JSON stays JSON. O(n).
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         let covered = addressable(text);
         let mut excerpt = match &self.tree {
@@ -215,7 +216,7 @@ impl Segments {
     }
 }
 
-/// How far keys are looked for in a member, or in several that are one piece.
+/// Bytes of a member, or of several in one piece, that are searched for keys.
 const MAX_KEY_BYTES: usize = 64;
 
 /// Returns whether a line of a result reports an error.
@@ -223,7 +224,7 @@ pub fn is_error(line: &str) -> bool {
     severity::scan(line, true).level >= severity::Level::Weak
 }
 
-/// Returns the part of a text that pieces can address: all of it, below 4 GiB.
+/// Returns the addressable part of a text: below 4 GiB.
 fn addressable(text: &str) -> &str {
     let mut end = text.len().min(u32::MAX as usize);
     while !text.is_char_boundary(end) {
@@ -232,7 +233,7 @@ fn addressable(text: &str) -> &str {
     &text[..end]
 }
 
-/// Returns an index into an [`addressable`] text in the form that pieces have.
+/// Returns an index into an [`addressable`] text as pieces have it.
 fn at(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

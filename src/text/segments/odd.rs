@@ -1,10 +1,10 @@
-//! Lines that break the pattern of the lines around them, whatever their words say.
+//! Finds lines that break the pattern of the lines around them, whatever they say.
 //!
-//! Most long results are one line printed again and again: an access log, a listing, a file of settings. A person sees at
-//! once the line with another shape, the status 502 among 200, the value far outside its range. A sample of the lines
-//! gives the usual shapes and what each of their fields holds; every line is then held against that. The lines of a record
-//! are told apart by their first word, or by their place among lines of one shape. A text without usual shapes (prose, code)
-//! has no odd lines. O(n), and at most [`SAMPLE`] lines are kept.
+//! Most long results repeat one line: an access log, a listing, a file of settings. A person sees at once the line of
+//! another shape, the status 502 among 200, the value far outside its range. A sample of the lines gives the usual shapes
+//! and the contents of their fields, and every line is compared with these. Lines of a record are told apart by their first
+//! word, or by their position among lines of one shape. A text without usual shapes (prose, code) has no odd lines. O(n);
+//! keeps at most [`SAMPLE`] lines.
 
 mod column;
 mod fields;
@@ -19,26 +19,25 @@ use fields::{FieldSpan, FieldValue, read, spread};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
-/// Lines of the sample, spread over the text: one of so many in a row, not always the same of them, for what is logged in turn
-/// has a period.
+/// Lines of the sample, spread over the text; not at a fixed step, for logs may be periodic.
 const SAMPLE: usize = 256;
-/// Share of the sample, in percent, that shapes of two lines and more cover in a text with a pattern.
+/// Least percentage of the sample in shapes of two lines and more, for a text with a pattern.
 const COVERED: usize = 80;
-/// Lines of a shape in the sample from which its fields are known.
+/// Least sampled lines of a shape with known fields.
 const MIN_OF_SHAPE: usize = 8;
-/// Lines of a part of a shape in the sample, on average.
+/// Least average of sampled lines for each part of a shape.
 const MIN_OF_PART: usize = 16;
-/// Lines of one shape in a row that have places; more are no record.
+/// Most lines of one shape in a row that are positions of a record.
 const MAX_PLACES: usize = 8;
-/// At most one line in [`ODD_IN`] is odd for one reason, or [`MIN_ODD`] of a short text: of more lines the reason is none.
+/// At most one line in [`ODD_IN`], or [`MIN_ODD`] of a short text, is odd for one reason; a reason for more is ignored.
 const ODD_IN: usize = 50;
 const MIN_ODD: usize = 4;
-/// Fields of a line for which there is room from the start.
+/// Initial capacity in fields of a line.
 const FIELDS: usize = 8;
-/// Bytes of a line that are compared.
+/// Compared bytes of a line.
 const LINE_BYTES: usize = 600;
 
-/// Returns the units, in order, whose lines are odd.
+/// Returns the units with odd lines, in order.
 pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     let lines: Vec<usize> = (0..units.len()).filter(|&i| units[i].opens && !line(text, units[i]).is_empty()).collect();
     if lines.len() < MIN_LINES {
@@ -66,7 +65,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
     let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
     let mut by_column = vec![Vec::new(); usual.columns.len()];
-    // By column: what was like the others last; mostly the next is the same.
+    // By column: the last regular field; mostly the next is the same.
     let mut last = vec![""; usual.columns.len()];
     let (mut shape_before, mut place) = (None, 0);
     for (nth, &i) in lines.iter().enumerate() {
@@ -107,7 +106,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     }
     for mut of_column in by_column {
         if of_column.len() > most {
-            // A column with a long tail: its ends alone are odd.
+            // In a column with a long tail only its ends are odd.
             of_column.retain(|(distance, _)| distance.is_finite());
             of_column.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             of_column.truncate(MIN_ODD);
@@ -119,10 +118,10 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     odd
 }
 
-/// Those of a part of a shape that has few lines.
+/// The columns of a part with few lines.
 const NO_COLUMNS: Range<usize> = 0..0;
 
-/// Returns the compared part of a line, without its end and the spaces before that.
+/// Returns the compared part of a line, without its end and trailing spaces.
 fn line(text: &str, unit: Unit) -> &str {
     let line = unit.said(text).trim_end();
     &line[..line.floor_char_boundary(LINE_BYTES)]
@@ -168,24 +167,24 @@ impl<'t> Sample<'t> {
     }
 }
 
-/// What the lines of a text usually look like.
+/// The usual shapes of a text's lines.
 struct Usual {
     shapes: HashMap<u64, ShapeColumns, BuildMixedHasher>,
     columns: Vec<FieldColumn>,
 }
 
-/// The columns of the lines of a shape; none of few lines.
+/// The columns of a shape; none for few lines.
 enum ShapeColumns {
     Whole(Range<usize>),
-    /// By the first field, which has a column for itself: `admin = no` and `shell = /bin/sh`.
+    /// By the first field, each with columns of its own: `admin = no` and `shell = /bin/sh`.
     ByWord(usize, Vec<(FieldValue, Range<usize>)>),
-    /// By the lines of the shape right before: `<td>12</td>` and `<td>paid</td>`.
+    /// By position among lines of the shape: `<td>12</td>` and `<td>paid</td>`.
     ByPlace(Vec<Range<usize>>),
 }
 
 impl Usual {
-    /// Returns `None` where the sampled lines, one in `step`, have no pattern. `place` returns how many lines of the same shape
-    /// are right before one, up to [`MAX_PLACES`].
+    /// Returns `None` if the sampled lines, one in `step`, have no pattern. `place` returns the number of lines of the same
+    /// shape right before one, up to [`MAX_PLACES`].
     fn of(sample: &Sample<'_>, step: usize, place: &impl Fn(usize) -> usize) -> Option<Self> {
         let mut by_shape: Vec<(u64, usize)> =
             sample.lines.iter().enumerate().map(|(nth, &(_, shape, _))| (shape, nth)).collect();
@@ -222,7 +221,7 @@ impl Usual {
         Some(usual)
     }
 
-    /// Adds the columns of lines of one shape, of which so many may be odd at least, and returns which they are.
+    /// Adds the columns of lines of one shape, of which so many may be odd, and returns their indices.
     fn columns_of(&mut self, sample: &Sample<'_>, lines: &[usize], least_strange: usize, step: usize) -> Range<usize> {
         let start = self.columns.len();
         if lines.len() >= MIN_OF_SHAPE {
@@ -234,7 +233,7 @@ impl Usual {
         start..self.columns.len()
     }
 
-    /// Adds a column and returns which it is.
+    /// Adds a column and returns its index.
     fn column(&mut self, sample: &Sample<'_>, lines: &[usize], at: usize, strange: usize, step: usize) -> usize {
         let fields = lines.iter().filter_map(|&nth| sample.line(nth).field(at));
         self.columns.push(FieldColumn::of(Sampled { count: lines.len(), strange, step }, &fields));
@@ -242,7 +241,7 @@ impl Usual {
     }
 }
 
-/// Returns the lines of a shape by what `part` tells of each, where that is one of a few for all but strange ones.
+/// Groups the lines of a shape by `part`, if that has few values except for odd ones.
 fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Option<Vec<(K, Vec<usize>)>> {
     let (mut parts, mut others) = (Vec::<(K, Vec<usize>)>::new(), 0);
     for &nth in lines.iter().take_while(|_| lines.len() >= 2 * MIN_OF_PART) {

@@ -1,4 +1,4 @@
-//! Putting pieces together again, with a mark for each gap.
+//! Joins pieces, with a mark for each gap.
 
 use std::ops::Range;
 
@@ -27,10 +27,10 @@ impl LineEnd {
     }
 }
 
-/// A gap this short is shown: its mark would be longer.
+/// A gap this short is kept: its mark would be longer.
 const SHOWN_GAP_BYTES: usize = 8;
 
-/// Puts together the pieces of a flat text.
+/// Joins the pieces of a flat text.
 pub fn render(pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
     let mut run = Rendering::new(text, LineEnd::Feed, marks);
@@ -39,7 +39,7 @@ pub fn render(pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: 
     run.out
 }
 
-/// Takes marks of earlier calls out of what is kept where they stand beside a gap, so that one mark says it all.
+/// Drops kept marks of earlier calls beside a gap, so that one mark counts both.
 ///
 /// All within `span`: the first piece of a JSON string has its key, too.
 pub fn absorb_marks(pieces: &[Span], text: &str, span: &Range<usize>, kept: &mut [bool]) {
@@ -56,19 +56,19 @@ fn within(piece: Span, span: &Range<usize>) -> Range<usize> {
     piece.range().start.max(span.start)..piece.range().end.min(span.end)
 }
 
-/// Returns what a piece stands for when it is a mark, behind which there may be a spelled-out line end.
+/// Returns the gap that a piece marks, if it is a mark; a spelled-out line end may follow.
 fn read_mark(source: &str) -> Option<(Gone, Option<&str>)> {
     elision::read_gap(source.strip_suffix("\\n").unwrap_or(source))
 }
 
-/// A text on its way out.
+/// A text being written.
 pub struct Rendering<'t> {
     text: &'t str,
     line_end: LineEnd,
     language: Language,
-    /// Where the whole text is; named once.
+    /// The file with the whole text; named once.
     archive_path: Option<&'t str>,
-    /// The mark that explains itself was given.
+    /// Whether the mark that explains itself was written.
     is_explained: bool,
     pub out: String,
 }
@@ -78,7 +78,7 @@ impl<'t> Rendering<'t> {
         Self { text, line_end, language, archive_path, is_explained: false, out: String::new() }
     }
 
-    /// Goes on with the output of another: its marks count as given.
+    /// Continues the output of another, with its marks counted.
     pub fn after(mut self, out: String, is_explained: bool) -> Self {
         self.out = out;
         self.is_explained = is_explained;
@@ -98,7 +98,7 @@ impl<'t> Rendering<'t> {
                 i += 1;
             }
             let range = within(pieces[first], &span).start..within(pieces[i - 1], &span).end;
-            // Of a text that goes as a whole, the mark stays.
+            // If the whole text goes, its mark stays.
             if kept[first] || (range.len() <= SHOWN_GAP_BYTES && i - first < pieces.len()) {
                 self.out.push_str(&self.text[range]);
             } else {
@@ -130,7 +130,7 @@ impl<'t> Rendering<'t> {
         }
     }
 
-    /// Returns what a gap has lost, earlier marks in it counted for what they stand for, and the archive path they name.
+    /// Returns the size of a gap with earlier marks in it, and the archive path that they name.
     fn gone(&self, pieces: &[Span], gap: Range<usize>, span: &Range<usize>) -> (Gone, Option<&'t str>) {
         let text: &'t str = self.text;
         let (mut feeds, mut chars, mut earlier, mut archive_path) = (0, 0, None::<Gone>, None);

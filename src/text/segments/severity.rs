@@ -1,4 +1,4 @@
-//! What a line says: whether something went wrong, and which template it was printed from.
+//! Reads lines: whether each reports an error, and which template it was printed from.
 
 use std::sync::LazyLock;
 
@@ -7,38 +7,38 @@ use crate::text::terms::{Terms, TextReader, read};
 
 use super::units::Unit;
 
-/// What one look at a line tells.
+/// The result of reading a line.
 #[derive(Copy, Clone, Debug)]
 pub struct Scan {
-    /// Hash of the line's words without what changes from one printing to the next: every word with a digit in it
-    /// (numbers, hashes, UUIDs, times), and quoted strings where asked. What stands between words does not count.
+    /// Hash of the line's template: its words without those with a digit (numbers, hashes, UUIDs, times), and without quoted
+    /// strings if asked; separators do not count.
     pub template: u64,
-    /// How surely the line reports an error.
+    /// The level of its report.
     pub level: Level,
     /// Words: runs of letters and digits, and Chinese characters.
     pub words: u32,
 }
 
-/// How surely a line reports an error.
+/// How certain the report of an error is.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     None,
-    /// A word such as "cannot", "not found" is in it; people who talk use it, too.
+    /// It has "cannot", "not found" or the like; people in a talk use these, too.
     Weak,
     /// "ERROR", "error:", `TypeError`, "exit code 1".
     Strong,
-    /// It begins so.
+    /// It starts so.
     Leading,
 }
 
-/// Looks at a line once. O(n); nothing is allocated.
+/// Reads a line. O(n); allocates nothing.
 pub fn scan(line: &str, mask_quotes: bool) -> Scan {
     let mut looking = Looking::at(line, 0, mask_quotes);
     read(line, &mut looking);
     looking.scan()
 }
 
-/// Looks at each unit of a text, the terms of which are gathered by units. O(n).
+/// Reads the units of a text, and gathers their terms. O(n).
 pub fn scans_and_terms(text: &str, units: &[Unit], mask_quotes: bool) -> (Vec<Scan>, Terms) {
     let scans = Vec::with_capacity(units.len());
     let mut lines = Lines { text, units: units.iter(), mask_quotes, now: Looking::at("", 0, mask_quotes), scans };
@@ -47,10 +47,10 @@ pub fn scans_and_terms(text: &str, units: &[Unit], mask_quotes: bool) -> (Vec<Sc
     (lines.scans, terms)
 }
 
-/// Looks at a text unit by unit.
+/// Reads a text unit by unit.
 struct Lines<'t> {
     text: &'t str,
-    /// Behind the unit under way.
+    /// End of the current unit.
     units: std::slice::Iter<'t, Unit>,
     mask_quotes: bool,
     now: Looking<'t>,
@@ -80,10 +80,10 @@ impl TextReader for Lines<'_> {
     }
 }
 
-/// A line that is looked at.
+/// The line being read.
 struct Looking<'t> {
     line: &'t str,
-    /// Where it begins in the text that is read; what stands before is not looked at.
+    /// Its start in the text; earlier bytes do not count.
     from: usize,
     mask_quotes: bool,
     in_quotes: bool,
@@ -115,7 +115,7 @@ impl TextReader for Looking<'_> {
             self.hash = mix(self.hash, if has_digit { u64::from(b'#') } else { word.hash });
         }
         let line = self.line.as_bytes();
-        // A unit may end within a word that is as long as it.
+        // A unit may end within a long word.
         let end = (word.end - self.from).min(line.len());
         if self.known.may_have(word.hash) || (word.classes & UPPER != 0 && is_camel_tail(&line[start..end])) {
             self.level = self.level.max(judge(line, start, end));
@@ -203,10 +203,10 @@ const WORDS: [&[u8]; 47] = [
     b"critical",
 ];
 
-/// Tells most other words from [`WORDS`], so that few are judged.
+/// Rejects most words outside of [`WORDS`].
 static KNOWN: LazyLock<Filter<64>> = LazyLock::new(|| Filter::of(WORDS.map(hash_of_name)));
 
-/// Says whether the word from `start` to `end` reports an error.
+/// Returns the level of the word from `start` to `end`.
 #[cold]
 fn judge(line: &[u8], start: usize, end: usize) -> Level {
     let word = &line[start..end];
@@ -228,7 +228,7 @@ fn judge(line: &[u8], start: usize, end: usize) -> Level {
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     let lower: &[u8] = lower;
-    // By its first byte a word is told from most others without a call.
+    // The first byte rules out most words without a call.
     let is_known = WORDS.iter().any(|known| known[0] == lower[0] && *known == lower);
     if !is_known || is_part_of_name(before, after) {
         return Level::None;
@@ -278,7 +278,7 @@ fn is_part_of_name(before: &[u8], after: &[u8]) -> bool {
         || matches!(after, [b'/' | b'(', ..] | [b'-', b'a'..=b'z', ..] | [b':', b':', ..])
 }
 
-/// Returns whether nothing but brackets, bullets and spaces stands before.
+/// Returns whether only brackets, bullets and spaces precede.
 fn is_lead(before: &[u8]) -> bool {
     before.len() < 16 && before.iter().all(|byte| !byte.is_ascii_alphanumeric() && *byte < 0x80)
 }
@@ -293,7 +293,7 @@ fn ends_in_word(before: &[u8], words: &[&[u8]]) -> bool {
     })
 }
 
-/// Returns the number that follows behind `:`, `=`, `"`, `(` and spaces, all zeros as one.
+/// Returns the number behind `:`, `=`, `"`, `(` and spaces; all zeros are one.
 fn number_after(after: &[u8]) -> Option<&[u8]> {
     let skipped =
         after.iter().take(6).take_while(|byte| matches!(byte, b':' | b'=' | b'"' | b' ' | b'(' | b'\'')).count();
@@ -308,14 +308,14 @@ fn number_after(after: &[u8]) -> Option<&[u8]> {
 const CHINESE: [&str; 12] =
     ["错误", "失败", "异常", "警告", "拒绝", "超时", "无法", "崩溃", "报错", "致命", "出错", "中断"];
 
-/// Returns whether a character may begin one of [`CHINESE`].
+/// Returns whether a character may start one of [`CHINESE`].
 fn is_chinese(c: char) -> bool {
     matches!(c, '\u{4000}'..='\u{9fff}')
 }
 
 fn judge_chinese(line: &[u8], position: usize) -> Level {
     let Some(word) = line.get(position..position + 6) else { return Level::None };
-    // By its middle a character is told from most others without a call.
+    // Its middle byte rules out most characters without a call.
     if !CHINESE.iter().any(|known| known.as_bytes()[1] == word[1] && known.as_bytes() == word) {
         return Level::None;
     }

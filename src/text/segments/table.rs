@@ -1,4 +1,4 @@
-//! Tables: CSV, TSV, Markdown's, and columns that a command lined up.
+//! Classes tables: CSV, TSV, Markdown's and aligned columns.
 
 use memchr::memchr;
 
@@ -7,7 +7,7 @@ use super::severity::{Level, Scan};
 use super::units::Unit;
 use super::{Class, log};
 
-/// What stands between the cells.
+/// The separator of cells.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Between {
     Tab,
@@ -18,7 +18,7 @@ enum Between {
     Spaces,
 }
 
-/// Fewer rows than this are no table.
+/// Least rows of a table.
 const MIN_LINES: usize = 3;
 
 /// Returns whether sampled lines are rows with the same number of cells.
@@ -58,7 +58,7 @@ fn is_sentences(lines: &[&str]) -> bool {
         || lines.iter().filter(|line| line.trim_end().ends_with([';', '{', ',', '('])).count() * 3 > lines.len()
 }
 
-/// Returns the cells of a row. A quoted comma counts as one: what matters is that it does so in every row alike.
+/// Returns the cells of a row. A quoted comma separates cells: that is the same in every row.
 fn cells(line: &str, between: Between) -> impl Iterator<Item = &str> {
     let line = line.trim_end_matches(['\n', '\r']);
     let mut rest = Some(if between == Between::Pipe { line.trim().trim_matches('|') } else { line });
@@ -83,7 +83,7 @@ fn cells(line: &str, between: Between) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Classes the units of a table: its head, rows that differ, rows that repeat, the first and last.
+/// Classes the units of a table: its head, rows that differ or repeat, the first and last.
 pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let sample: Vec<&str> =
         units.iter().map(|unit| unit.line(text)).filter(|line| !line.trim().is_empty()).take(60).collect();
@@ -118,5 +118,5 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     classes
 }
 
-/// Columns of a table that are compared.
+/// Most columns that are compared.
 const MAX_COLUMNS: usize = 200;

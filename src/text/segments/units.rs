@@ -1,4 +1,4 @@
-//! Cutting a text into lines and long lines into parts, and joining what is too short to stand alone.
+//! Splits a text into lines and long lines into parts, and joins short ones.
 
 use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
@@ -10,10 +10,10 @@ use super::{Class, Span, at};
 #[derive(Copy, Clone, Debug)]
 pub struct Unit {
     pub start: u32,
-    /// Where it begins to say something, behind the number or the place of a hit that stands before the line.
+    /// Its first byte behind a line number or the place of a hit.
     pub says: u32,
     pub end: u32,
-    /// It begins where a line does.
+    /// Whether it starts a line.
     pub opens: bool,
 }
 
@@ -27,30 +27,30 @@ impl Unit {
         &text[self.start as usize..self.end as usize]
     }
 
-    /// What it says.
+    /// Returns its words.
     pub fn said(self, text: &str) -> &str {
         &text[self.says as usize..self.end as usize]
     }
 
-    /// What it says, without its line end.
+    /// Returns its words without the line end.
     pub fn line(self, text: &str) -> &str {
         self.said(text).trim_end_matches(['\n', '\r'])
     }
 }
 
-/// Bytes that a part of a long line has at most, and at least where there is a place to cut.
+/// Most and least bytes of a part of a long line.
 ///
-/// Chosen so that a sentence of English (about 120) or Chinese (about 40 characters) is a piece of its own.
+/// A sentence of English (about 120) or Chinese (about 40 characters) is a part of its own.
 pub const PART_BYTES: (usize, usize) = (120, 300);
 
-/// A piece shorter than this takes in its neighbour of the same class: a mark would cost more than the piece.
+/// A shorter piece is joined with a neighbour of its class: a mark would cost more than the piece.
 const SHORT_BYTES: u32 = 40;
 
-/// Pieces that a text may have beside one for every [`SHORT_BYTES`].
+/// Pieces of a text beyond one for every [`SHORT_BYTES`].
 const FREE_PIECES: usize = 8;
 
-/// Cuts a text into lines, and lines above the limit into parts; `tags` cuts between tags, too. `before` returns what
-/// stands before the words of a line, in bytes.
+/// Splits a text into lines, and long lines into parts, with `tags` also between tags. `before` returns the bytes before the
+/// words of a line.
 pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit> {
     let mut units = Vec::with_capacity(text.len() / 64);
     let mut start = 0;
@@ -68,7 +68,7 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
     units
 }
 
-/// Cuts units at places of the caller's, which are in order: characters begin there.
+/// Splits units at ordered character boundaries.
 pub fn cut(units: &[Unit], places: &[usize]) -> Vec<Unit> {
     let mut places = places.iter().map(|&place| at(place)).peekable();
     let mut cut = Vec::with_capacity(units.len() + places.len());
@@ -84,7 +84,7 @@ pub fn cut(units: &[Unit], places: &[usize]) -> Vec<Unit> {
     cut
 }
 
-/// How a long line is cut.
+/// How a long line is split.
 #[derive(Copy, Clone)]
 pub struct Style {
     /// The line is the body of a JSON string: no cut inside an escape.
@@ -93,7 +93,7 @@ pub struct Style {
     pub tags: bool,
 }
 
-/// Cuts a line into parts; a mark of an earlier call is a part of its own.
+/// Splits a line into parts; an earlier mark is a part of its own.
 pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut Vec<Unit>) {
     let find = |from: usize| {
         elision::find_gap(&text[from..line.end]).map_or(line.end..line.end, |(start, end)| from + start..from + end)
@@ -104,7 +104,7 @@ pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut
             _ if from == mark.start => mark.end,
             _ => next_cut(text.as_bytes(), from, mark.start, style),
         };
-        // The line's end is no part of its own, behind a mark neither.
+        // A line end is not a part of its own, nor behind a mark.
         let is_end = line.end - end <= 2 && text[end..line.end].trim().is_empty();
         let end = if is_end { line.end } else { end };
         units.push(Unit { opens: from == line.start, ..Unit::of_line(from..end) });
@@ -115,9 +115,9 @@ pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut
     }
 }
 
-/// Returns where the part that begins at `from` ends: at `end`, or at the best place within [`PART_BYTES`].
+/// Returns the end of the part at `from`: `end`, or the best place within [`PART_BYTES`].
 ///
-/// The last of the best places wins. A place inside a word, number, path or URL is taken where there is no other.
+/// The last of the best places wins. A place inside a word, number, path or URL is the last resort.
 fn next_cut(bytes: &[u8], from: usize, end: usize, style: Style) -> usize {
     let (least, most) = PART_BYTES;
     if end - from <= most {
@@ -144,7 +144,7 @@ fn next_cut(bytes: &[u8], from: usize, end: usize, style: Style) -> usize {
     best.unwrap_or(end)
 }
 
-/// As [`next_cut`], from the front: only from there it is known where an escape begins.
+/// As [`next_cut`], forwards: only so the starts of escapes are known.
 fn next_cut_between_escapes(bytes: &[u8], line: std::ops::Range<usize>, style: Style) -> usize {
     let (least, limit) = (line.start + PART_BYTES.0, line.start + PART_BYTES.1);
     let (mut position, mut best, mut best_rank) = (line.start, line.end, 0);
@@ -169,7 +169,7 @@ fn char_boundary(bytes: &[u8], mut position: usize) -> usize {
     position
 }
 
-/// Returns how good a place between two characters is for a cut, 0 to 5.
+/// Rates a cut between two characters, from 0 to 5.
 fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
     let before = &bytes[..position];
     let next = bytes[position];
@@ -196,9 +196,8 @@ fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
     }
 }
 
-/// Makes pieces of units and their classes: short neighbours of one class become one piece, blank lines go with the line
-/// before them, and where a text is made of very short lines, neighbours of different classes are joined, too. None is joined
-/// across one of the `cuts`, as long as there are few pieces.
+/// Joins units to pieces: short neighbours of one class, blank lines with the line before them, and in a text of very short
+/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces.
 pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Vec<Span> {
     let is_cut = |start: u32| cuts.binary_search(&(start as usize)).is_ok();
     let mut pieces: Vec<Span> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));

@@ -1,4 +1,4 @@
-//! Calls that are written down: what was done is never out of sight, what was looked at as far as there is room.
+//! Lists calls: each that changed something, and look-ups as far as there is room.
 
 use super::{CallLine, LEDGER_FRAME, Listed, MAX_TOO_LONG, MIN_NAME};
 use crate::compress::fit::Fit;
@@ -8,14 +8,14 @@ use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::ledger;
 
-/// Share of a little room that a list of calls may have, and of what a room has beyond that: of those of the last round, and of
-/// those before it that changed something, which have a share of what the newest group leaves, and at least one of the room.
+/// Shares for lines of calls, (of a small room, of what is beyond that): for the last round, and for earlier changes of the
+/// room beside the newest group. The last is the least share for these of a small room.
 const LITTLE_ROOM: f32 = 4_096.0;
 const LAST_ROUND_SHARE: (f32, f32) = (0.6, 0.25);
 const CHANGES_SHARE: (f32, f32) = (0.6, 0.1);
 const LEAST_CHANGES: f32 = 0.25;
 
-/// What names have of it where there are calls to be said.
+/// Share of the ledger for names beside calls.
 const NAMES_SHARE: f32 = 0.25;
 
 impl Fit<'_, '_, '_> {
@@ -25,8 +25,8 @@ impl Fit<'_, '_, '_> {
         self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
-    /// Lists what was looked at before the last round in at most `room`, the newest first. Names give way to it, the last
-    /// listed first, down to their share of `tokens`.
+    /// Lists look-ups before the last round in at most `room`, newest first. Names give way, last listed first, down to
+    /// their share of `tokens`.
     pub fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32, room: f32) {
         let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
         let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
@@ -58,8 +58,8 @@ impl Fit<'_, '_, '_> {
         listed.older.sort_by_key(|line| line.entry);
     }
 
-    /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet: of the entry at `at`,
-    /// or of the earlier one at `at` where there is no group.
+    /// Returns the line of a look-up before the last round that has none yet: of entry `at`, or of the earlier one `at` if
+    /// there is no group.
     fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<CallLine> {
         let earlier = || &self.earlier.lookups[at];
         let (entry, tool) = match group {
@@ -76,7 +76,7 @@ impl Fit<'_, '_, '_> {
         Some(CallLine { group, entry, text, tokens, shared: Some(tool.len()) })
     }
 
-    /// Returns the line of a ledger for the call that an entry answers.
+    /// Returns the ledger line of the call that an entry answers.
     pub fn line(&self, index: usize) -> Option<String> {
         let call = self.draft.call(index)?;
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
@@ -85,13 +85,13 @@ impl Fit<'_, '_, '_> {
         Some(ledger::call_line(call.name.as_ref()?.as_str(), arguments, result))
     }
 
-    /// Returns the tokens that a line takes in a ledger.
+    /// Returns the tokens of a ledger line.
     pub fn line_tokens(&self, line: &str) -> f32 {
         self.draft.counter.text(line).as_f32() + 2.0
     }
 
-    /// Lists the calls of the last round, and those before that changed something: what was done is never invisible. The newest,
-    /// as many as there is room for beside the `rules` of the user.
+    /// Lists the calls of the last round and earlier ones that changed something, newest first, as far as there is room
+    /// beside the `rules` of the user.
     pub fn list_lines(&mut self, rules: f32) {
         if !is_on(Mechanism::Ledger) {
             return;
@@ -122,8 +122,8 @@ impl Fit<'_, '_, '_> {
         self.listed.lines.sort_by_key(|line| line.entry);
     }
 
-    /// Lists the calls of `tiers` in at most `left` tokens, the newest first; of older ones those that changed something.
-    /// Returns what is left.
+    /// Lists the calls of `tiers` in at most `left` tokens, newest first, of older ones those that changed something;
+    /// returns what is left.
     fn list_lines_of(&mut self, tiers: &[Tier], mut left: f32) -> f32 {
         let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
         for (group, entry) in
@@ -148,8 +148,7 @@ impl Fit<'_, '_, '_> {
         left
     }
 
-    /// Gives up calls that changed something, at least `tokens` of them or all there are, the oldest first: only their number is
-    /// said, and at last not even that.
+    /// Gives up at least `tokens` of changes, oldest first: their number remains, until there are none to give up.
     pub fn give_up_lines(&mut self, selector: &Selector<'_>, mut tokens: f32) {
         let listed = &mut self.listed;
         let before = listed.lines.len();

@@ -1,4 +1,4 @@
-//! Names that are written down of what is left out.
+//! Lists names of what is left out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,16 +15,16 @@ use crate::text::ledger;
 use crate::text::names::{is_measure, names};
 use crate::text::segments::Kind;
 
-/// Names that are worth less are not worth a line: those that the next step uses once in ten thousand times.
+/// Names worth less have no line: the next step uses them once in ten thousand times.
 const MIN_WORTH: f32 = 0.01;
-/// Bytes of prose in which names are looked for, and of a name.
+/// Bytes of prose that are searched for names, and most bytes of a name.
 const MAX_PROSE_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 80;
-/// Bytes around a term in which the name that it is part of is looked for.
+/// Bytes around a term that are searched for the name around it.
 const AROUND: usize = 120;
 
 impl Fit<'_, '_, '_> {
-    /// Lists the names of earlier ledgers that nothing else says, in at most half of the room.
+    /// Lists names of earlier ledgers that nothing else has, in at most half of the room.
     pub fn list_earlier_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
         let least = listed.left / 2.0;
         for (at, name) in self.earlier.names.iter().enumerate() {
@@ -40,7 +40,7 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Leaves out the names that stand in texts that were given more.
+    /// Removes names that stand in texts which got more room.
     pub fn forget_names(&mut self, more: &[usize], selector: &Selector<'_>) {
         let texts = more.iter().map(|&block| (self.candidates[block].entry, self.candidates[block].piece));
         let texts: Vec<&str> = texts.map(|(entry, piece)| self.draft.text(entry, piece)).collect();
@@ -48,15 +48,14 @@ impl Fit<'_, '_, '_> {
         self.write_ledger(selector);
     }
 
-    /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
-    /// written down in prose.
+    /// Lists names as far as there is room: the user's, then likely ones, then others in prose.
     pub fn list_all_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
         self.list_written(selector, listed, &[Author::User]);
         self.list_names(selector, listed);
         self.list_written(selector, listed, &[Author::Assistant, Author::Result]);
     }
 
-    /// Lists the names in prose of some voices that do not stay, the newest first.
+    /// Lists the lost names in prose of these authors, newest first.
     pub fn list_written(&self, selector: &mut Selector<'_>, listed: &mut Listed, of: &[Author]) {
         let mut may_read = MAX_PROSE_BYTES;
         for document in (0..self.places.len()).rev() {
@@ -111,10 +110,10 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Lists the names that are lost, the likeliest first, as far as there is room for them.
+    /// Lists lost names, most likely first, as far as there is room.
     pub fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
         let lost = selector.lost(MIN_WORTH);
-        // Few of many are asked for. A worth is positive, so its bits are in order.
+        // Sorts few of many. A worth is positive, so its bits are in order.
         let order = lost.iter().enumerate().map(|(at, lost)| (lost.worth.to_bits(), Reverse(at)));
         let mut likeliest: BinaryHeap<(u32, Reverse<usize>)> = order.collect();
         let mut too_long = 0;
@@ -154,7 +153,7 @@ impl Fit<'_, '_, '_> {
     }
 }
 
-/// Returns where the words of an author begin in a text: a channel puts times and senders before those of the user.
+/// Returns where an author's words start: a channel puts time and sender before those of the user.
 fn written_from(author: Author, text: &str) -> usize {
     if author == Author::User { envelope::start(text) } else { 0 }
 }
@@ -164,7 +163,7 @@ fn is_prose(analysis: &Analysis) -> bool {
     matches!(analysis.kind(), None | Some(Kind::Plain))
 }
 
-/// Returns the name around `at` as somebody wrote it.
+/// Returns the name around `at` as it was written.
 fn as_written(text: &str, at: usize) -> Option<&str> {
     let start = text.ceil_char_boundary(at.saturating_sub(AROUND));
     let near = &text[start..text.floor_char_boundary(at + AROUND)];

@@ -1,4 +1,4 @@
-//! Pieces of a JSON text.
+//! Splits JSON into pieces.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use super::parse::{parse, value_start};
 use super::rows::{Rows, class_of};
 use super::{Node, Shape, Tree};
 
-/// A row larger than this is opened; below, its cells say more together.
+/// Larger rows are opened; in smaller ones the cells mean more together.
 const OPENED_ROW_BYTES: u32 = 400;
 
-/// Before JSON on the first line: the number of the line, a status.
+/// Most bytes before JSON on the first line: a line number, a status.
 const MAX_LEAD_BYTES: usize = 40;
-/// Brackets there that are tried, each at the price of the text: the last of `[INFO] [worker] {"id": 1}`.
+/// Brackets there that are tried, each at O(n): the last one in `[INFO] [worker] {"id": 1}`.
 const MAX_LEADS: usize = 3;
-/// Lines before JSON are looked at that far: what a tool says before the answer of another.
+/// Most lines before JSON, which may be of another tool.
 const MAX_LINES_BEFORE: usize = 12;
 /// The same in bytes.
 const MAX_BYTES_BEFORE: usize = 1000;
 
-/// Takes a JSON text apart, or one with a few words or lines before the JSON; `None` when it is none.
+/// Splits JSON, perhaps behind a few words or lines; `None` for other text.
 pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
@@ -60,7 +60,7 @@ fn after_lines(text: &str) -> Option<(usize, (Vec<Node>, usize))> {
     Some((from, parse(text, from)?))
 }
 
-/// Makes pieces of the lines of `text[from..]`, which stand around JSON.
+/// Makes pieces of the lines around JSON, in `text[from..]`.
 fn lines_around(text: &str, from: usize) -> Vec<Span> {
     let mut units = units::units(&text[from..], false, |_| 0);
     for unit in &mut units {
@@ -82,16 +82,16 @@ fn scans(text: &str, units: &[Unit]) -> Vec<Scan> {
     units.iter().map(|unit| scan(unit.said(text), false)).collect()
 }
 
-/// Rows are compared down to here: deeper, each level would read all that is in it once more.
+/// Depth to which rows are compared: each level reads everything in it once more.
 const MAX_ROWS_DEPTH: usize = 64;
 
-/// What is left to do, the next last: nesting costs no stack.
+/// Tasks to do, the next one last: nesting costs no stack.
 enum Task {
-    /// Add a node and what is in it; the class is for a leaf and for the first piece of a row.
+    /// Add a node with its contents; the class is for a leaf or the first piece of a row.
     Node(usize, Class),
     /// Add a row as one piece.
     Row(usize, Class),
-    /// All that is in a node of the tree was added.
+    /// Finish a node.
     Close(usize, Class),
 }
 
@@ -138,7 +138,7 @@ impl Build<'_> {
                 Task::Close(here, class) => {
                     depth -= 1;
                     let node = self.nodes[here];
-                    // The brackets that close belong to the last piece inside.
+                    // Closing brackets belong to the last piece inside.
                     if let Some(last) = self.pieces.last_mut() {
                         last.end = last.end.max(node.end);
                         let first = &mut self.pieces[node.piece as usize];
@@ -150,7 +150,7 @@ impl Build<'_> {
         }
     }
 
-    /// Returns how to add what is in a container that has no rows.
+    /// Returns the task for the contents of a container without rows.
     fn values(&self, index: usize, shape: Shape) -> Vec<Task> {
         let children: Vec<usize> = self.children(index).collect();
         let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
@@ -182,7 +182,7 @@ impl Build<'_> {
         self.pieces.push(Span { start, end, class });
     }
 
-    /// Returns whether the elements of an array are rows: two containers or more, and nothing else but marks.
+    /// Returns whether the elements of an array are rows: two containers or more, and otherwise only marks.
     fn has_rows(&self, index: usize) -> bool {
         let (mut rows, mut others) = (0, 0);
         for child in self.children(index) {
@@ -192,7 +192,7 @@ impl Build<'_> {
         rows > 1 && others * 4 <= rows
     }
 
-    /// Returns how to add the rows of an array.
+    /// Returns the task for the rows of an array.
     fn rows(&self, index: usize) -> Vec<Task> {
         let mut rows = Rows::default();
         let children: Vec<usize> = self.children(index).collect();
@@ -234,7 +234,7 @@ impl Build<'_> {
         let classes = log::classes(self.text, &units, &scans(self.text, &units), &rules);
         let first = self.pieces.len();
         self.pieces.extend(units::join(self.text, &units, &classes, &[]));
-        // The key and what opens before it belong to the first part.
+        // The key and opening brackets before it belong to the first part.
         let start = if first == 0 { 0 } else { self.pieces[first - 1].end };
         self.pieces[first].start = start;
     }
@@ -247,7 +247,7 @@ pub fn body(text: &str, node: Node) -> Range<usize> {
     value_start(text.as_bytes(), start).unwrap_or(start) + 1..node.end as usize - 1
 }
 
-/// Iterates over the lines of a string's body, which end with a `\n` escape.
+/// Iterates over the lines of a string's body, split behind `\n` escapes.
 fn lines(text: &str, body: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let bytes = &text.as_bytes()[..body.end];
     let mut start = body.start;

@@ -1,7 +1,7 @@
-//! JSON taken apart as a tree, so that JSON comes out whatever stays.
+//! Splits JSON as a tree, so that it stays JSON whatever is kept.
 //!
-//! [`parse`] checks the grammar and finds the values, [`build`] makes pieces of them, `rows` tells which rows of an array
-//! differ, [`render`] writes what stays. All of it copies source text; no number is ever read and written again.
+//! [`parse`] checks the grammar and finds values, [`build`] makes pieces, `rows` finds rows that differ, [`render`] writes
+//! what stays. All copy source text: no number is parsed and printed again.
 
 mod build;
 mod parse;
@@ -11,7 +11,7 @@ mod rows;
 pub use build::tree;
 pub use render::render;
 
-/// What a node of the tree is.
+/// The shape of a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// One value or member, or a few short ones, that stay or go together.
@@ -31,20 +31,20 @@ pub struct Node {
     pub end: u32,
     /// Index of the first node that is no descendant.
     pub skip: u32,
-    /// Values that it is: more than one for a leaf of several.
+    /// Number of values: several for a joined leaf.
     pub count: u32,
     /// Index of its first piece.
     pub piece: u32,
     pub shape: Shape,
 }
 
-/// The values of a JSON text that are large enough to be opened, and the leaves between them.
+/// The opened values of a JSON text, and the leaves between them.
 #[derive(Debug)]
 pub struct Tree {
     nodes: Vec<Node>,
-    /// Pieces of the lines before the JSON.
+    /// Number of pieces before the JSON.
     before: usize,
-    /// Index of the first piece behind the JSON, and where it begins.
+    /// Index of the first piece behind the JSON, and its start.
     behind: (usize, usize),
 }
 
@@ -61,7 +61,7 @@ impl Tree {
         owner.is_some_and(|node| node.shape == Shape::Text && node.piece < piece)
     }
 
-    /// Iterates over the members of an object at the root: the first piece, and the source. Several short ones may be one.
+    /// Iterates over root members: first piece and source. Several short ones may be one.
     pub fn members<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
         let mut at = 1;
         let is_object = self.nodes.first().is_some_and(|root| root.shape == Shape::Object);

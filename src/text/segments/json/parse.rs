@@ -1,4 +1,4 @@
-//! The grammar of JSON (RFC 8259), and where its values are.
+//! Parses the grammar of JSON (RFC 8259), and finds its values.
 
 use crate::text::elision;
 use crate::text::json_string;
@@ -6,15 +6,15 @@ use crate::text::segments::at;
 
 use super::{Node, Shape};
 
-/// Containers larger than this are opened.
+/// Larger containers are opened.
 const OPENED_BYTES: usize = 80;
-/// Strings longer than this are opened.
+/// Longer strings are opened.
 const OPENED_STRING_BYTES: usize = 300;
-/// Neighbours below this are one leaf.
+/// Smaller neighbours are joined to one leaf.
 const SHORT_BYTES: usize = 24;
-/// Text behind JSON, such as an exit code or an advice, is no longer than this.
+/// Most bytes behind JSON, such as an exit code or advice.
 const MAX_BYTES_BEHIND: usize = 1000;
-/// Containers that lie deeper are not opened: what stays of them has all brackets around it.
+/// Deeper containers are not opened, so that what stays has few brackets around it.
 const MAX_DEPTH: usize = 1_000;
 
 /// An open container.
@@ -26,10 +26,10 @@ struct Open {
     last: Option<usize>,
 }
 
-/// Returns the nodes of `text[from..]` and where the JSON ends, or `None` when it is not JSON with a container at its root,
-/// nor several on lines. A few words may follow.
+/// Returns the nodes of `text[from..]` and the end of the JSON; `None` if it is not JSON with a container at its root, or
+/// several on lines. A few words may follow.
 ///
-/// The first node is the root, or [`Shape::Lines`] for several. O(n), without recursion.
+/// The first node is the root, or [`Shape::Lines`] for several. O(n); not recursive.
 pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
     let bytes = text.as_bytes();
     let first = skip_spaces(bytes, from);
@@ -87,7 +87,7 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    /// Reads a container with all that is in it, from its bracket at `position`; returns where it ends.
+    /// Reads the container at `position`; returns its end.
     fn value(&mut self, mut position: usize) -> Option<usize> {
         let outside = self.open.len();
         let mut start = position;
@@ -142,7 +142,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns where the next element or member begins, and where its value does.
+    /// Returns the start of the next element or member, and of its value.
     fn member(&self, position: usize) -> Option<(usize, usize)> {
         if !self.open.last()?.is_object {
             return Some((position, position));
@@ -162,7 +162,7 @@ impl Parser<'_> {
     fn leave(&mut self, end: usize, is_object: bool) -> Option<()> {
         let closed = self.open.pop().filter(|open| open.is_object == is_object)?;
         let Some(node) = closed.node else { return Some(()) };
-        // A text that is one small container is opened all the same: it has nothing else that could go.
+        // A text that is one small container is opened, too: nothing else could go.
         let is_small = end - self.nodes[node].start as usize <= OPENED_BYTES && self.open.len() > 1;
         self.nodes[node].end = at(end);
         if is_small || closed.last.is_none() {
@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Makes `child` the last child of the open container, or a part of the one before it where both are short.
+    /// Adds a child to the open container, or joins it with a short one before it.
     fn added(&mut self, child: usize) {
         let Some(open) = self.open.last_mut() else { return };
         let previous = open.last.filter(|last| last + 1 == child);
@@ -204,7 +204,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns where the value of the member at `position` begins, behind its key and colon.
+/// Returns the start of the value of the member at `position`.
 pub fn value_start(bytes: &[u8], position: usize) -> Option<usize> {
     if bytes.get(position) != Some(&b'"') {
         return None;

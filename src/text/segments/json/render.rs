@@ -1,4 +1,4 @@
-//! Writing what stays of a JSON text.
+//! Writes what stays of a JSON text.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use super::build::body;
 use super::parse::value_start;
 use super::{Node, Shape, Tree};
 
-/// Spaces between two elements, beside a gap; more would be paid for nothing.
+/// Most spaces kept between two elements beside a gap.
 const MAX_SPACES: usize = 80;
 
-/// A gap this short is shown: its mark would be longer.
+/// A gap this short is kept: its mark would be longer.
 const SHOWN_GAP_BYTES: usize = 24;
 
-/// Puts the kept pieces together with what JSON needs around them: brackets, keys, commas.
+/// Joins kept pieces with the brackets, keys and commas that JSON needs.
 pub fn render(tree: &Tree, pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
     if kept.iter().all(|kept| *kept) {
@@ -35,10 +35,10 @@ pub fn render(tree: &Tree, pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> 
     run.out
 }
 
-/// Renders the JSON and the lines before it; also returns whether a mark was given.
+/// Renders the JSON and the lines before it; also returns whether a mark was written.
 fn render_json(tree: &Tree, pieces: &[Span], text: &str, mut kept: Vec<bool>, marks: Marks<'_>) -> (String, bool) {
     let Some(&root) = tree.nodes.first() else { return (text.to_owned(), false) };
-    // Before marks are absorbed: a string of which nothing but a mark stays is a mark, and no member less.
+    // Before marks are merged: a string reduced to its mark is a mark, not a lost member.
     let mut until = Vec::with_capacity(kept.len() + 1);
     let mut count = 0_u32;
     until.push(count);
@@ -83,7 +83,7 @@ struct Writer<'t> {
     pieces: &'t [Span],
     text: &'t str,
     kept: Vec<bool>,
-    /// By piece: how many before it are kept.
+    /// By piece: number of kept pieces before it.
     until: Vec<u32>,
     marks: Marks<'t>,
     is_explained: bool,
@@ -113,13 +113,13 @@ impl<'t> Writer<'t> {
         &self.text[start..end]
     }
 
-    /// Adds white space, all of it where `whole`.
+    /// Adds white space, all of it if `whole`.
     fn spaces(&mut self, start: usize, end: usize, whole: bool) {
         let source = self.source(start, end);
         if whole || source.len() <= MAX_SPACES {
             self.out.push_str(source);
         } else {
-            // What stands between two values is a comma, or a line end between JSON lines.
+            // Values are separated by a comma, or JSON lines by a line end.
             self.out.push_str(if source.contains(',') { ", " } else { "\n" });
         }
     }
@@ -135,7 +135,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Adds a node, and returns it where it is a container with more to come.
+    /// Adds a node; returns it if it is a container with more to add.
     fn node(&mut self, index: usize) -> Option<Open> {
         let node = self.tree.nodes[index];
         match node.shape {
@@ -173,7 +173,7 @@ impl<'t> Writer<'t> {
         Open { node, children, behind, what, total, has_any, next: 0, is_told: false }
     }
 
-    /// Adds what is in a container up to the next child that stays, and returns that; at the end what closes it.
+    /// Adds the contents of a container up to the next kept child, and returns that; at the end closes it.
     fn go_on(&mut self, open: &mut Open) -> Option<usize> {
         let tree = self.tree;
         let Open { node, ref children, behind, what, total, has_any, ref mut next, ref mut is_told } = *open;
@@ -196,7 +196,7 @@ impl<'t> Writer<'t> {
                 self.out.push_str(source);
             } else if !*is_told {
                 self.spaces(separator.start, separator.end, false);
-                // The members of an object have one mark for all of them: keys are unique.
+                // An object has one mark for all members: keys are unique.
                 *is_told = node.shape == Shape::Object;
                 let run = if *is_told { &children[..] } else { &children[first..*next] };
                 let gone = run.iter().filter(|child| !child.is_kept).map(|child| child.stands_for).sum();
@@ -213,7 +213,7 @@ impl<'t> Writer<'t> {
         None
     }
 
-    /// Adds what opens a container; returns the position behind it.
+    /// Opens a container; returns the position behind it.
     fn open(&mut self, node: Node) -> usize {
         let start = node.start as usize;
         if node.shape == Shape::Lines {
@@ -255,7 +255,7 @@ impl<'t> Writer<'t> {
         self.out.push_str(&literal);
     }
 
-    /// Returns a key that no member has which stays.
+    /// Returns a key that no kept member has.
     fn free_key(&self, children: &[Child]) -> String {
         let taken: HashSet<&str> = children
             .iter()
@@ -276,34 +276,34 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// A container that is being written.
+/// A container being written.
 struct Open {
     node: Node,
     children: Vec<Child>,
-    /// Where its opening bracket ends.
+    /// End of its opening bracket.
     behind: usize,
-    /// What a mark calls its children, and how many there are.
+    /// The name of its children in a mark, and their number.
     what: Elements,
     total: u64,
     /// Whether any child stays.
     has_any: bool,
-    /// The child that comes next.
+    /// The next child.
     next: usize,
     /// Whether its mark was given, where one is enough.
     is_told: bool,
 }
 
-/// A child of a container that is shown.
+/// A kept child of a container.
 struct Child {
     index: usize,
     is_kept: bool,
     /// The mark of an earlier call.
     is_mark: bool,
-    /// Elements that it is or stands for.
+    /// Number of elements that it is or marks.
     stands_for: u64,
 }
 
-/// Lets marks of earlier calls go where they stand beside a gap, or anywhere in an object with one.
+/// Merges earlier marks beside a gap, or anywhere in an object with one.
 fn absorb(children: &mut [Child], is_object: bool) {
     let has_gap = children.iter().any(|child| !child.is_kept);
     if is_object {

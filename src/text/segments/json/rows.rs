@@ -1,4 +1,4 @@
-//! Rows of a JSON array: which differ from the others.
+//! Finds rows of a JSON array that differ from the others.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::text::segments::severity::{Level, scan};
 use super::Shape;
 use super::parse::skip_spaces;
 
-/// Columns that are compared; a map from ids to values is an object with as many keys as it has entries.
+/// Most columns that are compared; a map from ids to values has as many keys as entries.
 const MAX_COLUMNS: usize = 256;
 
 /// Collects the rows of one array.
@@ -22,12 +22,12 @@ pub struct Rows {
     columns: Columns,
     /// By hash of the key, quotes included.
     names: HashMap<u64, usize>,
-    /// The columns of the last row, in its order: mostly the next row has the same.
+    /// The columns of the last row, in order: mostly the next row has the same.
     order: Vec<(Range<usize>, usize)>,
 }
 
 impl Rows {
-    /// Adds the values that lie one behind the other in `text[range]`, valid JSON; returns the number of the first.
+    /// Adds the consecutive values in `text[range]`, valid JSON; returns the number of the first.
     pub fn add(&mut self, text: &str, range: Range<usize>) -> u32 {
         let text = &text[..range.end];
         let bytes = text.as_bytes();
@@ -57,7 +57,7 @@ impl Rows {
                 let key_end = json_string::end(bytes, position).unwrap_or(range.end);
                 let (index, hash) = self.column(bytes, position..key_end, place);
                 column = index;
-                // A sum, so that the order of the keys is no difference.
+                // A sum: the order of keys makes no difference.
                 shape = shape.wrapping_add(hash);
                 position = skip_spaces(bytes, skip_spaces(bytes, key_end) + 1);
             }
@@ -105,7 +105,7 @@ impl Rows {
     }
 }
 
-/// Returns the position behind the value at `position`, which is valid JSON.
+/// Returns the position behind the value at `position`, valid JSON.
 fn value_end(bytes: &[u8], position: usize) -> usize {
     let mut depth = 0_usize;
     let mut position = position;
@@ -125,9 +125,9 @@ fn value_end(bytes: &[u8], position: usize) -> usize {
     position
 }
 
-/// Returns what a leaf of an object or of an array of plain values says.
+/// Returns the class of a leaf of an object or an array of plain values.
 ///
-/// A string that reports an error does, and so does a key such as `error` with something in it.
+/// A string may report an error, and so may a key such as `error` with a value.
 pub fn class_of(source: &str, parent: Shape) -> Class {
     let bytes = source.as_bytes();
     let mut position = 0;

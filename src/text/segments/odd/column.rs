@@ -1,42 +1,41 @@
-//! What the fields of a column hold, and which of them are unlike the others.
+//! Learns the contents of a column, and finds fields that are unlike them.
 
 use crate::text::estimate::count;
 
 use super::super::columns::least;
 use super::fields::{FieldValue, measured, runs};
 
-/// Different values of a field with a few values.
+/// Most values of a field with few values.
 pub(super) const MAX_VALUES: usize = 16;
-/// One sampled line in so many may be odd itself.
+/// One sampled line in so many may itself be odd.
 const STRANGE_IN: usize = 32;
-/// Bytes from which on a start that all fields have is one: `10.0.`, `/srv/`.
+/// Least bytes of a common start: `10.0.`, `/srv/`.
 const MIN_START: usize = 3;
-/// Numbers within a field that are compared.
+/// Most numbers within a field that are compared.
 const MAX_RUNS: usize = 8;
-/// How far beyond the largest of a sample numbers go, in distances between that and those which are about as large: where many
-/// lie close together, few are missing.
+/// How far beyond a sample numbers may lie, in distances between its largest and those of similar size: where many lie close
+/// together, few are missing.
 const TAIL: f64 = 4.0;
-/// They may go beyond it by one in so many of the range in any case.
+/// They may lie beyond it by this fraction of the range in any case.
 const NEAR: f64 = 8.0;
-/// Numbers of a sample that show whether they count, and by how much they grow from line to line: times grow by more, and two
-/// lines may have one.
+/// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
 
-/// Returns how many of so many sampled lines may be odd themselves.
+/// Returns the number of sampled lines that may themselves be odd.
 pub(super) fn strange(count: usize) -> usize {
     count / STRANGE_IN
 }
 
-/// What a field holds in the lines of one shape.
+/// The contents of a field in the lines of one shape.
 pub(super) enum FieldColumn {
     /// Text with this start, one of a few values where any are given, and the numbers within, if each has as many.
     Text(String, Option<Vec<FieldValue>>, Vec<Numbers>),
-    /// Numbers, one of a few where any are given, with one of a few units likewise.
+    /// Numbers, one of these if not empty, with one of these units likewise.
     Numbers(Numbers, Option<Vec<FieldValue>>, Option<Vec<u32>>),
 }
 
-/// The sampled lines of a column: how many, how many of them may be odd, and one in how many lines of the text each is.
+/// Statistics of a column: sampled lines, how many may be odd, and the step of the sample.
 #[derive(Clone, Copy)]
 pub(super) struct Sampled {
     pub count: usize,
@@ -45,7 +44,7 @@ pub(super) struct Sampled {
 }
 
 impl FieldColumn {
-    /// Reads no more of the fields than it takes to know that they hold anything.
+    /// Reads only as many fields as it needs to know their contents.
     pub(super) fn of<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
         let Sampled { count, strange, .. } = sampled;
         let max_values = MAX_VALUES.min(count / 4);
@@ -62,7 +61,7 @@ impl FieldColumn {
                 }
                 None => FieldValue::form(field),
             };
-            // One that is not among the few is strange.
+            // A value that is not one of the few is odd.
             let may_be_few = values.len() <= max_values + strange;
             if may_be_few || values.iter().any(|(known, _)| *known == value) {
                 add(&mut values, value);
@@ -82,8 +81,8 @@ impl FieldColumn {
         }
     }
 
-    /// Calls `odd` with how far a field lies from what the column holds, and with its `line`, unless it is like the others, as
-    /// `last` is; where a number shows that the one before came too early, with the line of that.
+    /// Calls `odd` with the distance of a field from the column and with its `line`, unless it is regular, as `last` is;
+    /// with the line before if a number shows that that one came too early.
     pub(super) fn compare<'t>(
         &mut self,
         field: &'t str,
@@ -116,7 +115,7 @@ impl FieldColumn {
                     let value = FieldValue::Number(number.to_bits());
                     let distance = match values {
                         Some(values) if values.contains(&value) => None,
-                        // Near is less odd than far, where many are not of the few.
+                        // A near value is less odd than a far one, if many are not of the few.
                         Some(_) => numbers.beyond(number).or(Some(f64::MIN_POSITIVE)),
                         None => numbers.compare(number, line, odd),
                     };
@@ -141,7 +140,7 @@ fn add<T: PartialEq>(counted: &mut Vec<(T, usize)>, value: T) {
     }
 }
 
-/// Returns the values of a column, where they are a few but for what is strange.
+/// Returns the values of a column if they are few, except for odd ones.
 fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usize) -> Option<Vec<T>> {
     if counted.len() > most + strange {
         return None;
@@ -153,20 +152,20 @@ fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usiz
 
 /// Numbers of a column.
 pub(super) struct Numbers {
-    /// Where they lie.
+    /// Their range.
     range: (f64, f64),
-    /// Where they are, if each is larger than the one before.
+    /// Their counter, if each is larger than the one before.
     counting: Option<Counting>,
 }
 
 impl Numbers {
-    /// Changes the order of numbers, which are in that of their lines.
+    /// Reorders `numbers`, which are in the order of lines.
     fn of(numbers: &mut [f64], sampled: Sampled) -> Self {
         let counting = Counting::of(numbers, sampled);
         Self { range: range(numbers, sampled.strange), counting }
     }
 
-    /// Returns how far a number lies beyond the others, if it does. One that comes out of turn is told as odd.
+    /// Returns how far a number lies beyond the others, if it does; one out of sequence is odd.
     fn compare(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) -> Option<f64> {
         let beyond = self.beyond(number);
         if let Some(counting) = self.counting.as_mut().filter(|_| beyond.is_none()) {
@@ -175,7 +174,7 @@ impl Numbers {
         beyond
     }
 
-    /// Returns how far a number lies beyond the range, in lengths of that; `None` within it.
+    /// Returns the distance of a number from the range, in lengths of it; `None` within it.
     fn beyond(&self, number: f64) -> Option<f64> {
         let (low, high) = self.range;
         Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0)
@@ -184,10 +183,10 @@ impl Numbers {
 
 /// Numbers that count their lines.
 struct Counting {
-    /// The last one in turn, its line, and the one before.
+    /// The last one in sequence, its line, and the one before.
     last: (f64, usize),
     before: f64,
-    /// The one before was out of turn.
+    /// Whether the one before was out of sequence.
     is_behind: bool,
 }
 
@@ -196,7 +195,7 @@ impl Counting {
         if numbers.len() < MIN_COUNTED || numbers.iter().any(|number| number.fract() != 0.0) {
             return None;
         }
-        // One out of turn is behind its neighbour or the one after next; where they begin anew, two are.
+        // One out of sequence is smaller than its neighbour or the one after next; a restart has two.
         let turns = numbers.windows(2).filter(|pair| pair[0] >= pair[1]).count();
         let anew = numbers.windows(3).filter(|three| three[0] >= three[2]).count();
         let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
@@ -206,8 +205,8 @@ impl Counting {
         counts.then_some(Self { last: (f64::NEG_INFINITY, 0), before: f64::NEG_INFINITY, is_behind: false })
     }
 
-    /// Calls `odd` with the line whose number is not between those around it: this one, the one before, or both where they have
-    /// the same. Of two in a row that are behind, the second begins anew.
+    /// Calls `odd` with the line whose number is not between its neighbours: this line, the one before, or both if they are
+    /// equal. A second smaller number in a row is a restart.
     fn see(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) {
         if number > self.last.0 || self.is_behind {
             self.before = if self.is_behind { f64::NEG_INFINITY } else { self.last.0 };
@@ -227,7 +226,7 @@ impl Counting {
     }
 }
 
-/// Returns the numbers within the fields of a text, where each field has as many.
+/// Returns the numbers within fields, if each field has as many.
 fn numbers_within<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Vec<Numbers> {
     let Sampled { count, strange, .. } = sampled;
     let mut by_run: Vec<Vec<f64>> = Vec::new();
@@ -260,8 +259,8 @@ fn numbers_within<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> 
     by_run.iter_mut().map(|numbers| Numbers::of(numbers, sampled)).collect()
 }
 
-/// Returns the range of numbers but for so many `strange` ones, and as far again on both sides, or less far where they end
-/// abruptly; where no number is negative, none is expected to be.
+/// Returns the range of numbers without `strange` ones, extended by its length on both sides, or by less where they end
+/// abruptly; negative only if one is.
 fn range(numbers: &mut [f64], strange: usize) -> (f64, f64) {
     numbers.sort_unstable_by(f64::total_cmp);
     let strange = strange.min((numbers.len() - 1) / 2);
@@ -277,7 +276,7 @@ fn range(numbers: &mut [f64], strange: usize) -> (f64, f64) {
     (if low < 0.0 { below } else { below.max(least(numbers)).max(0.0) }, above)
 }
 
-/// Returns what all fields start with but for a few; nothing where that is short.
+/// Returns the common start of all but a few fields; empty if it is short.
 fn common_start<'t>(fields: impl Iterator<Item = &'t str>, mut strange: usize) -> String {
     let (mut start, mut is_shared): (Option<&str>, bool) = (None, false);
     for field in fields {

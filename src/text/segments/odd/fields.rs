@@ -1,6 +1,6 @@
-//! The fields of a line: what stands between its separators, and what it is worth.
+//! Splits lines into fields, and reads their values.
 
-/// What tells a field from the others of its column: the bits of a number, or a hash of the bytes, each run of digits as one.
+/// The identity of a field in its column: the bits of a number, or a hash of the bytes with runs of digits as one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldValue {
     Number(u64),
@@ -29,7 +29,7 @@ impl FieldValue {
     }
 }
 
-/// Where a field is in its line.
+/// The range of a field in its line.
 #[derive(Clone, Copy)]
 pub(super) struct FieldSpan {
     start: u16,
@@ -42,7 +42,7 @@ impl FieldSpan {
     }
 }
 
-/// Adds the fields of a line, runs of bytes between separators, and returns its shape: a hash of what separates them.
+/// Adds the fields of a line; returns its shape, a hash of the separators.
 pub(super) fn read(line: &str, fields: &mut Vec<FieldSpan>) -> u64 {
     let (bytes, is_ascii) = (line.as_bytes(), line.is_ascii());
     let (mut shape, mut at) = (0, 0);
@@ -56,7 +56,7 @@ pub(super) fn read(line: &str, fields: &mut Vec<FieldSpan>) -> u64 {
         let mut before = 0;
         while let Some(&byte) = bytes.get(at).filter(|byte| CLASSES[usize::from(**byte)] == 0) {
             let separator = if byte == b'\t' { b' ' } else { byte };
-            // Spaces line columns up, however many.
+            // Any number of spaces is one separator.
             if separator != b' ' || before != b' ' {
                 shape = spread(shape ^ (u64::from(separator) << 8));
             }
@@ -67,13 +67,12 @@ pub(super) fn read(line: &str, fields: &mut Vec<FieldSpan>) -> u64 {
     shape
 }
 
-/// Returns how many bytes there are of some classes before one of another.
+/// Returns the number of bytes of some classes before one of another.
 fn run(bytes: &[u8], is_of: impl Fn(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| is_of(CLASSES[usize::from(**byte)])).count()
 }
 
-/// Returns where the field ends that begins at `at`. Another one begins where digits stand beside other scripts and signs:
-/// 耗时12毫秒, ¥12.
+/// Returns the end of the field at `at`. Fields also end between digits and other scripts or currency signs: 耗时12毫秒, ¥12.
 fn field_end(bytes: &[u8], mut at: usize) -> usize {
     let class_at = |at: usize| bytes.get(at).map_or(0, |byte| CLASSES[usize::from(*byte)]);
     let mut class = class_at(at);
@@ -85,7 +84,7 @@ fn field_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns a place in a line of at most [`super::LINE_BYTES`].
+/// Returns a position in a line of at most [`super::LINE_BYTES`].
 fn at16(at: usize) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)
 }
@@ -99,7 +98,7 @@ const DIGIT: u8 = 1;
 const WIDE: u8 = 2;
 const OTHER: u8 = 4;
 
-/// What a byte is in a word, a number, a path, a version or a text that is not ASCII; 0 for what stands between these.
+/// Classes of bytes in words, numbers, paths, versions and text that is not ASCII; 0 for separators.
 static CLASSES: [u8; 256] = {
     let (mut table, mut byte) = ([0; 256], 0);
     while byte < 256 {
@@ -116,12 +115,12 @@ static CLASSES: [u8; 256] = {
     table
 };
 
-/// Returns the value of a field that is a number, a unit of three letters at most behind it: `12`, `-0.5`, `30ms`, `45%`, `0xff`.
+/// Returns the value of a numeric field with a unit of at most three letters: `12`, `-0.5`, `30ms`, `45%`, `0xff`.
 pub(super) fn number(field: &str) -> Option<f64> {
     measured(field).map(|(number, _)| number)
 }
 
-/// Returns the value of a field that is a number, and the unit behind it: its letters, or what makes a number hexadecimal.
+/// Returns the value and the unit of a numeric field: its letters, or the prefix of hexadecimal.
 pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
     let bytes = field.as_bytes();
     if let [b'0', b'x', hexadecimal @ ..] = bytes {
