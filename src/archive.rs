@@ -1,4 +1,4 @@
-//! Where the originals of shortened tool results can be read back.
+//! Names the archive files of shortened tool results.
 //!
 //! A result is kept under the hash of its text, so that every process and every later call names the same file, and a
 //! text that was kept is never kept twice. Nothing is written here: a plan lists which texts must stand there before it

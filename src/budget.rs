@@ -1,4 +1,4 @@
-//! How many tokens a request may have.
+//! Computes the budget of a request.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::archive::Archive;
 use crate::error::{Error, MAX_WHOLE, Result};
 use crate::tokens::{TokenCounter, Tokens};
 
-/// The knobs of compression, all of documents 001 and 004.
+/// The settings of compression. Source: documents 001 and 004.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// Share of the window that one tool result may have when something is cut.
@@ -23,9 +23,9 @@ pub struct Limits {
     pub max_assistant_message_chars: usize,
     /// Share of the window that a request has after [`emergency`], at most.
     pub emergency_ratio: f64,
-    /// Tokens that the provider takes for each message beside those that are counted here.
+    /// Tokens that the provider adds to each message.
     pub message_overhead_tokens: Tokens,
-    /// Patterns of files' names whose last read stays whole.
+    /// Patterns of file names whose last read is pinned.
     pub pinned: Arc<[String]>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Limits {
     }
 }
 
-/// What a request is made for.
+/// The parameters of a request.
 #[derive(Debug, Clone)]
 pub struct Request<'r> {
     /// The model's name, for its counter and for errors.
@@ -55,16 +55,16 @@ pub struct Request<'r> {
     pub tools: Option<&'r str>,
     /// The model's window.
     pub window_tokens: Tokens,
-    /// Tokens that the answer may have, where that is set.
+    /// Most tokens of the answer, if set.
     pub max_output_tokens: Option<Tokens>,
-    /// The knobs.
+    /// The settings.
     pub limits: Limits,
-    /// Where the originals of shortened tool results are kept, if they are.
+    /// The archive of shortened tool results, if there is one.
     pub archive: Option<Archive>,
 }
 
 impl<'r> Request<'r> {
-    /// Returns a request with everything else as it is by default.
+    /// Returns a request with defaults.
     pub fn new(model: Option<&'r str>, tools: Option<&'r str>, window_tokens: Tokens) -> Self {
         Self { model, tools, window_tokens, max_output_tokens: None, limits: Limits::default(), archive: None }
     }
@@ -91,7 +91,7 @@ impl<'r> Request<'r> {
         self.tools.map_or(Tokens::ZERO, |tools| self.counter().tools(tools))
     }
 
-    /// Returns a bound that the tokens of the tool schemas do not exceed; counts none.
+    /// Returns an upper bound of the tokens of the tool schemas; counts nothing.
     pub fn tools_bound(&self) -> Tokens {
         self.tools.map_or(Tokens::ZERO, |tools| self.counter().tools_bound(tools))
     }

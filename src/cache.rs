@@ -53,12 +53,12 @@ impl Share {
     }
 }
 
-/// How many bytes a cache may take.
+/// The byte limit of a cache.
 #[derive(Debug, Clone, Copy)]
 pub enum Allowance {
-    /// A share of what all of the process may take.
+    /// A share of the process limit.
     Share(&'static Share),
-    /// Of its own.
+    /// A limit of its own.
     Bytes(usize),
 }
 
@@ -87,7 +87,7 @@ pub static SHORTENED: Share = Share { name: "shortened", percent: 6 };
 /// Steps of stateless calls.
 pub static STEPS: Share = Share { name: "steps", percent: 6 };
 
-/// What can be asked of every cache.
+/// The operations that every cache supports.
 pub trait Cache: Sync {
     /// Returns about how many bytes it takes.
     fn bytes(&self) -> usize;

@@ -91,13 +91,13 @@ pub fn is_note(message: &Message<'_>) -> bool {
     message.role == Role::User && is_notes(text.as_str())
 }
 
-/// Returns whether a text says only what was left out.
+/// Returns whether a text consists of notes alone.
 pub fn is_notes(text: &str) -> bool {
     text.starts_with('[') && paragraphs(text).all(|paragraph| paragraph != Paragraph::Own)
 }
 
-/// Returns how many messages are gone where `message` is left out, and whether they are scattered: itself, unless it is a note,
-/// and those of the notes that were joined to it.
+/// Returns how many original messages disappear with `message`, counting those that its notes stand for, and whether they
+/// were scattered.
 pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
     let Content::Text(text) = &message.content else { return (1, false) };
     if !elision::may_have_note(text.as_str()) {
@@ -118,9 +118,9 @@ pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
 /// A paragraph of a text, or a line of one.
 #[derive(PartialEq)]
 enum Paragraph {
-    /// A note for so many messages, scattered or not.
+    /// A note, with its number of messages and whether they are scattered.
     Note(usize, bool),
-    /// What may stand behind a note, and stands for no message itself.
+    /// A line that may follow a note and stands for no message.
     Ledger,
     Own,
 }

@@ -1,4 +1,4 @@
-//! Which messages of a session go into the next request.
+//! Selects the messages of a session for the next request.
 
 use std::collections::HashMap;
 

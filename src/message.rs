@@ -49,7 +49,7 @@ impl Role {
     }
 }
 
-/// What is known of a text without reading it.
+/// Facts about a text that need no reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Its tokens under the counter in use: a text is made for one counter.

@@ -1,5 +1,4 @@
-//! What is known of tools by their names, their arguments and what they answer: nothing else tells a file that was read
-//! from a payment that was made.
+//! Classifies tool calls by tool name, arguments and result: only these tell a file read from a payment.
 
 mod command_line;
 mod outcome;
@@ -12,7 +11,7 @@ use serde_json::Value;
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use outcome::{exit_code, has_failed};
 
-/// What a call of a tool does.
+/// The effect of a tool call.
 ///
 /// The numbers are part of `src/select/usage_trees.txt`, which was fitted to them: a new variant gets the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub enum Effect {
     RunsCommand = 4,
     /// Changes something else: an order, a calendar, a message that was sent.
     Changes = 5,
-    /// Nothing that its name says.
+    /// Unknown from its name.
     Unknown = 6,
 }
 
@@ -102,7 +101,7 @@ impl Effect {
 const MAX_KNOWN: usize = 256;
 const MAX_KNOWN_BYTES: usize = 64;
 
-/// What one call of a tool does.
+/// A tool call's effect and files.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Action {
     /// What it does, which its arguments may say where the tool's name does not.
@@ -141,9 +140,9 @@ impl Action {
 }
 
 const READING: [&str; 5] = ["read", "view", "open", "cat", "show"];
-/// What is read of a file, and what it is read from.
+/// Nouns behind a reading verb: `get_file_contents`, `fs_read`.
 const CONTENTS: [&str; 6] = ["content", "contents", "text", "lines", "raw", "fs"];
-/// Verbs that read where a file is what they are for.
+/// Verbs that read if their object is a file.
 const GETTING: [&str; 3] = ["get", "fetch", "load"];
 const FILES: [&str; 4] = ["file", "files", "notebook", "document"];
 const WRITING: [&str; 6] = ["write", "create", "overwrite", "save", "delete", "remove"];

@@ -1,4 +1,4 @@
-//! Sessions as a caller sees them: what needs no store, and is the same for every one of them.
+//! The session service: everything that is the same for every store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use super::store::{
     SummaryQuery, Ttl, UserKey,
 };
 
-/// Events of a session at most. Source: document 002, `WithSessionEventLimit`.
+/// Most events of a session. Source: document 002, `WithSessionEventLimit`.
 pub const EVENT_LIMIT: u64 = 1_000;
 
-/// Where state goes whose name begins with `app:`, `user:` or `temp:`.
+/// Where state with the prefix `app:`, `user:` or `temp:` goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// To the app's and the user's state, and nowhere.
+    /// To the app's state, the user's state, and nowhere.
     #[default]
     Scoped,
-    /// Into the session's state, under its whole name: trpc-agent-go.
+    /// To the session's state, under the full name: trpc-agent-go.
     Raw,
 }
 
-/// What a session shows first.
+/// The first event that a session shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UserFirst {
-    /// A message of the user: the newest before the window, where there is none in it. Source: trpc-agent-go #679, #737.
+    /// A message of the user: the newest before the window, if there is none in it. Source: trpc-agent-go #679, #737.
     Prepend,
-    /// A message of the user; nothing where there is none in the window. Source: document 002.
+    /// A message of the user; no event without one in the window. Source: document 002.
     Drop,
-    /// Whatever is first in the window.
+    /// The first in the window.
     #[default]
     Off,
 }
@@ -40,17 +40,17 @@ pub enum UserFirst {
 /// How sessions are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceOptions {
-    /// Events of a session at most; 0 is no limit.
+    /// Most events of a session; 0 is no limit.
     pub event_limit: u64,
-    /// Whether events stay that no summary covers, up to twice the limit.
+    /// Whether events without a summary stay, up to twice the limit.
     pub protect_unsummarized: bool,
-    /// How long a session lives after it was written.
+    /// Time to live of a session after a write.
     pub session_ttl: Ttl,
-    /// How long a user's state lives.
+    /// Time to live of a user's state.
     pub user_state_ttl: Ttl,
-    /// How long an app's state lives.
+    /// Time to live of an app's state.
     pub app_state_ttl: Ttl,
-    /// Whether reading a session lets it live longer, too.
+    /// Whether reading extends a session's life.
     pub refresh_on_read: bool,
     /// Where prefixed state goes.
     pub routing: Routing,
@@ -86,7 +86,7 @@ pub struct Session {
     pub events: Vec<SessionEvent>,
     /// Its state, with the app's and the user's under `app:` and `user:`.
     pub state: State,
-    /// The newest summary of each filter key.
+    /// The newest summary by filter key.
     pub summaries: Vec<StoredSummary>,
 }
 
@@ -97,22 +97,22 @@ pub struct EventDraft {
     pub id: String,
     /// Its time in milliseconds since 1970.
     pub time_ms: i64,
-    /// Who made it.
+    /// Its author.
     pub author: String,
-    /// Which part of the conversation it is of.
+    /// Its filter key: the part of the conversation it belongs to.
     pub filter_key: String,
-    /// Its JSON text: a chat message, or anything else.
+    /// Its JSON text: a chat message or any other value.
     pub payload: Option<String>,
-    /// Whether it is a piece of one that is still coming: changes state only.
+    /// Whether it is a fragment of a streamed event: changes state only.
     pub partial: bool,
-    /// Changes of state, by names that may be prefixed.
+    /// Changes of state; names may have prefixes.
     pub state: Delta,
 }
 
 const PREFIXES: [&str; 3] = ["app:", "user:", "temp:"];
 
 impl Service {
-    /// Returns sessions in `store`.
+    /// Returns a service of `store`.
     pub fn new(store: Arc<dyn SessionStore>, options: ServiceOptions) -> Self {
         Self { store, options }
     }
@@ -151,7 +151,7 @@ impl Service {
         shown.ok_or_else(|| StoreError::NotFound(key.clone()))
     }
 
-    /// Returns what `window` shows of a session; `None` where there is none.
+    /// Returns the session as `window` shows it; `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Service {
         Ok(Some(Session { head, events, state, summaries }))
     }
 
-    /// Returns a user's sessions without events, the one written last first.
+    /// Returns a user's sessions without events, last written first.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl Service {
         self.store.list(user, page)
     }
 
-    /// Deletes a session with all that belongs to it, and returns whether there was one.
+    /// Deletes a session with everything of it; returns whether it existed.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Service {
         self.store.delete(key)
     }
 
-    /// Takes events. Those that are partial, or whose message says nothing, change state only.
+    /// Appends events. Partial ones, and those whose message is empty, change state only.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl Service {
         self.store.append(key, &batch)
     }
 
-    /// Puts events in the place of all behind the position `after`.
+    /// Replaces all events behind the position `after`.
     ///
     /// # Errors
     ///
@@ -256,7 +256,7 @@ impl Service {
         events.into_iter().enumerate().map(draft).collect()
     }
 
-    /// Parts a change by scope: the session's, the user's and the app's.
+    /// Splits a change by scope: the session's, the user's and the app's.
     fn routed(&self, delta: Delta) -> [Delta; 3] {
         if self.options.routing == Routing::Raw {
             return [delta, Delta::new(), Delta::new()];
@@ -274,7 +274,7 @@ impl Service {
         parts
     }
 
-    /// Returns the state of one scope, by names without its prefix.
+    /// Returns the state of one scope, with names without its prefix.
     ///
     /// # Errors
     ///
@@ -284,7 +284,8 @@ impl Service {
         self.store.state(scope)
     }
 
-    /// Changes the state of one scope. Its own prefix is taken off names; another scope's is refused before anything is written.
+    /// Changes the state of one scope. Its prefix is removed from names; another scope's is refused before anything is
+    /// written.
     ///
     /// # Errors
     ///
@@ -321,7 +322,7 @@ impl Service {
         self.store.set_meta(key, meta, expected)
     }
 
-    /// Takes a summary if it is newer than the newest of its key.
+    /// Stores a summary if it is newer than the newest of its key.
     ///
     /// # Errors
     ///
@@ -341,7 +342,7 @@ impl Service {
         self.store.summaries(key, query)
     }
 
-    /// Frees what has expired, and returns how many sessions that were.
+    /// Deletes what has expired; returns the number of sessions.
     ///
     /// # Errors
     ///
@@ -373,13 +374,13 @@ fn check_part(name: &str, part: &str) -> StoreResult<()> {
     if part.is_empty() { Err(StoreError::invalid(name, "must not be empty")) } else { Ok(()) }
 }
 
-/// Returns what an event is, by its JSON text; `None` for a chat message that says nothing, and for what is no JSON.
+/// Returns the kind of an event, by its JSON text; `None` for an empty chat message and for invalid JSON.
 ///
 /// # Source
 ///
-/// Document 002's stored events: calls, a result, or content.
+/// Stored events in document 002: calls, a result, or content.
 fn kind(payload: &str) -> Option<EventKind> {
-    // Each field as it is written: how deep it is does not matter, nor half of a character.
+    // Raw fields: depth does not matter, nor lone surrogates.
     let Ok(fields) = serde_json::from_str::<HashMap<String, &RawValue>>(payload) else {
         return serde_json::from_str::<IgnoredAny>(payload).is_ok().then_some(EventKind::Other);
     };
@@ -400,7 +401,7 @@ fn kind(payload: &str) -> Option<EventKind> {
     has("content").then_some(kind)
 }
 
-/// Returns whether a JSON text is no `null`, and no empty text, list or object.
+/// Returns whether a JSON text is neither `null` nor an empty text, list or object.
 fn says_something(json: &str) -> bool {
     match json.as_bytes() {
         b"null" => false,
@@ -410,7 +411,7 @@ fn says_something(json: &str) -> bool {
     }
 }
 
-/// Returns whether an event of the filter key `event` belongs to what `wanted` names: one is a level of the other.
+/// Returns whether an event of filter key `event` matches `wanted`: one is a prefix of the other, by levels.
 ///
 /// # Source
 ///

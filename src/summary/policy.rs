@@ -25,7 +25,7 @@ pub enum Cause {
 /// # Source
 ///
 /// The defaults and the environment names: document 003, section 5, and the server it describes (`config.rs:83`).
-/// `SUMMARY_COOLDOWN_SECONDS` is read there and used nowhere, so it is none of ours.
+/// `SUMMARY_COOLDOWN_SECONDS` is read there and used nowhere, so it is left out.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools)] // switches, each for itself
 pub struct Policy {

@@ -1,4 +1,4 @@
-//! Counts that are not made twice.
+//! Caches counts.
 //!
 //! Two levels. [`IdentityCache`] knows a string object by its address, so a hit reads nothing of the text; it must hold
 //! the object alive, since a freed address comes back with another text (19,594 of 20,000 times in a trial), and is
@@ -181,7 +181,7 @@ fn contents() -> MutexGuard<'static, ContentCache<u32>> {
     CONTENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was made of texts, by their content.
+/// Values made of texts, by content.
 ///
 /// Two generations, as the counts have them.
 pub struct ContentMemory<V> {
@@ -293,7 +293,7 @@ pub fn cut_by_content(text: &str, size: u64, key: Key, cut: impl FnOnce() -> Cut
     made
 }
 
-/// What is known of string objects, by their address; `K` holds such an object alive.
+/// Facts about string objects, by address; `K` keeps such an object alive.
 #[derive(Debug)]
 pub struct IdentityCache<K> {
     entries: Map<u64, HeldEntry<K>>,

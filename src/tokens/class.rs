@@ -1,4 +1,4 @@
-//! What kind of text it is, as far as that decides how other vocabularies split it.
+//! Classifies text by how vocabularies split it.
 
 use crate::message::Message;
 

@@ -1,4 +1,4 @@
-//! Where a text may be split, and how much of it fits a number of tokens.
+//! Finds where a text may be split, and how much of it fits a number of tokens.
 //!
 //! A cut before an ASCII space that follows a visible ASCII character, or between `\n` and a visible ASCII character other
 //! than `/`, is a boundary of the split patterns of `o200k_base` and `cl100k_base` from both sides: in no piece of theirs does

@@ -1,4 +1,4 @@
-//! Model name to the way its tokens are counted.
+//! Maps model names to ways of counting.
 
 use super::class::classify;
 use super::media::ImageRule;

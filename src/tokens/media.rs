@@ -1,4 +1,4 @@
-//! What images, sound and files cost, by the providers' published rules.
+//! Counts images, sound and files by the providers' published rules.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! How many tokens a piece of text becomes.
+//! Counts the tokens of a piece of text.
 //!
 //! Byte pair encoding merges the two neighbours with the lowest rank, the leftmost of several, until none are left that merge.
 //! [`Merges`] has levels in place of ranks, which ends in the same tokens.

@@ -1,4 +1,4 @@
-//! How many tokens a text, a message, a request costs.
+//! Counts the tokens of texts, messages and requests.
 //!
 //! [`TokenCounter`] is made for a model. Where the model's family publishes its vocabulary the count is that
 //! vocabulary's; for the others it is `o200k_base`'s count times a factor measured for the family and the class of text.
@@ -50,7 +50,7 @@ const CALL: Tokens = Tokens(8);
 #[derive(Debug, Clone, Copy)]
 pub struct TokenCounter {
     family: &'static Family,
-    /// Of each message, beside what is counted of it.
+    /// Added to each message's count.
     overhead_tokens: Tokens,
 }
 
@@ -62,18 +62,18 @@ impl TokenCounter {
         Self { family: Family::of(model), overhead_tokens: Tokens::ZERO }
     }
 
-    /// Returns the counter for a provider that takes so many tokens more for each message.
+    /// Returns a counter that adds `overhead_tokens` to each message, for a provider that does.
     #[must_use]
     pub fn with_overhead(self, overhead_tokens: Tokens) -> Self {
         Self { overhead_tokens, ..self }
     }
 
-    /// Returns what tells this way of counting from others.
+    /// Returns a key of this way of counting.
     pub fn id(&self) -> (u8, Tokens) {
         (self.family.id, self.overhead_tokens)
     }
 
-    /// Returns what a cache knows by, of what this counter found out about a text.
+    /// Returns the cache key of what this counter finds about a text.
     pub fn key(&self, way: Way) -> Key {
         Key { family: self.family.id, way }
     }
@@ -106,7 +106,7 @@ impl TokenCounter {
         scaled(self.vocabulary().count(text), self.family.factor(text))
     }
 
-    /// As [`Self::text`], for one of several variants of a text: what `recount` knows is not counted again.
+    /// As [`Self::text`], for one of several variants of a text: segments in `recount` are not counted again.
     pub fn variant(&self, text: &str, recount: &mut Recount) -> Tokens {
         if !self.family.encoding.adds_up() {
             return self.text(text);
@@ -117,7 +117,7 @@ impl TokenCounter {
         .into()
     }
 
-    /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.
+    /// Returns the tokens of the bare vocabulary that count as `tokens` in a text such as `like`, rounded down.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // tokens are < 2^53
     pub(crate) fn bare(&self, tokens: usize, like: &str) -> usize {
         self.family.factor(like).map_or(tokens, |factor| (tokens as f64 / f64::from(factor)) as usize)
@@ -128,7 +128,7 @@ impl TokenCounter {
         self.family.encoding.load()
     }
 
-    /// Returns the tokens of a text of a message, which remembers them.
+    /// Returns the tokens of a message's text, which remembers them.
     pub fn known(&self, text: &Text<'_>, media: Option<Media>) -> Tokens {
         let tokens = text.facts().tokens.unwrap_or_else(|| {
             let tokens = match media {
@@ -141,7 +141,7 @@ impl TokenCounter {
         tokens.into()
     }
 
-    /// Returns the tokens of a message's framing and role: what is left when every text is empty.
+    /// Returns the tokens of a message's framing and role: those of the message with empty texts.
     pub fn framing(&self, message: &Message<'_>) -> Tokens {
         let name = if message.name.is_some() { NAME } else { Tokens::ZERO };
         let calls = message.tool_calls.len() as u64 + u64::from(message.field(Field::FunctionName).is_some());
@@ -164,7 +164,7 @@ impl TokenCounter {
 
     /// Returns whether a request has at most `max_tokens`; see [`Self::prompt`].
     ///
-    /// Reads no text where bounds show it, and no further than to where it is decided.
+    /// Reads no text if bounds decide, and otherwise only as much as it takes.
     pub fn prompt_fits(&self, messages: &[Message<'_>], tools: Option<&str>, max_tokens: Tokens) -> bool {
         let bound = self.messages_bound(messages);
         let within = |overhead: Tokens| bound.is_some_and(|bound| bound + overhead <= max_tokens);
@@ -198,7 +198,7 @@ impl TokenCounter {
         true
     }
 
-    /// Returns a bound that no count of a request exceeds, without reading any text of its messages; `None` where there is none.
+    /// Returns an upper bound of a request's tokens; `None` if there is none. Reads no text of its messages.
     pub fn prompt_bound(&self, messages: &[Message<'_>], tools: Option<&str>) -> Option<Tokens> {
         let messages = self.messages_bound(messages);
         messages.map(|messages| messages + REPLY + tools.map_or(Tokens::ZERO, |tools| self.tools_bound(tools)))
@@ -208,7 +208,7 @@ impl TokenCounter {
         messages.iter().map(|message| self.upper_bound(message)).sum()
     }
 
-    /// Returns the tokens of `text`, or `None` as soon as they are more than `max_tokens`.
+    /// Returns the tokens of `text`, or `None` if they exceed `max_tokens`.
     fn text_within(&self, text: &str, max_tokens: Tokens) -> Option<Tokens> {
         /// Bytes between two looks at the limit.
         const STEP_BYTES: usize = 4096;
@@ -223,7 +223,7 @@ impl TokenCounter {
         Some(scaled(raw, factor).into())
     }
 
-    /// Returns a bound that no count of `message` exceeds, without reading any text of it; `None` where there is none.
+    /// Returns an upper bound of a message's tokens; `None` if there is none. Reads no text of it.
     pub fn upper_bound(&self, message: &Message<'_>) -> Option<Tokens> {
         let mut bound = Some(self.framing(message));
         message.each_text(|text, media| {

@@ -1,7 +1,6 @@
-//! Counting the variants of a text.
+//! Counts variants of a text.
 //!
-//! A fit tries one selection after the other, each with a few parts more or less than the one before. Counted as they are,
-//! each would cost what all of its text costs.
+//! A fit tries many selections that differ in a few parts. Counting each as a whole would cost all of its text.
 
 use std::collections::HashMap;
 
@@ -10,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::cache::{BuildMixedHasher, content_seed};
 use super::{Vocabulary, cut};
 
-/// Segments of texts that were counted, by their content: what variants of a text share is counted once.
+/// Counts of segments by content: what variants of a text share is counted once.
 ///
 /// Of one vocabulary. Takes about a sixth of the bytes of what was counted.
 #[derive(Debug, Default)]

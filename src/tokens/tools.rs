@@ -1,4 +1,4 @@
-//! What tool schemas cost.
+//! Counts tool schemas.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +49,7 @@ impl TokenCounter {
     }
 }
 
-/// What tool schemas cost where `text` says what a text does.
+/// Counts tool schemas, with texts counted by `text`.
 struct Schemas<F> {
     text: F,
 }

@@ -1,4 +1,4 @@
-//! Vocabularies that ship in the crate, used where they lie in it.
+//! The vocabularies of the crate, used in place.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

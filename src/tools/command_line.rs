@@ -1,4 +1,4 @@
-//! What a command line of a shell does: whether it only looks, and which files it shows.
+//! Reads command lines of a shell: whether one only looks, and which files it shows.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! How a call ended, as its result says it: that it failed, or its exit code.
+//! Reads the outcome of a call from its result: a failure, or an exit code.
 
 /// Returns whether a result says that the call failed: at its start, or anywhere in a line that is all of it.
 pub fn has_failed(result: &str) -> bool {
@@ -84,8 +84,7 @@ const FAILED: [&str; 43] = [
     "rechazad",
 ];
 
-/// Returns what a result says at its end of how the command ended, from `exit code` to the end of the line, or of the brackets
-/// that it stands in.
+/// Returns the exit-code phrase at the end of a command's output, from `exit code` to the end of the line or bracket.
 pub fn exit_code(result: &str) -> Option<&str> {
     let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(EXIT_CODE_BYTES))..];
     // ASCII letters change case in place, so that indexes hold.

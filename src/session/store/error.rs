@@ -1,11 +1,11 @@
-//! What can go wrong with a store.
+//! Errors of stores.
 
 use super::SessionKey;
 
 /// A result whose error is [`StoreError`].
 pub type StoreResult<T> = std::result::Result<T, StoreError>;
 
-/// What went wrong. No message holds a credential.
+/// An error of a store. No message has a credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -17,13 +17,13 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
-    /// There is no such session, or it has expired.
+    /// The session does not exist or has expired.
     #[error("there is no session `{0}`")]
     NotFound(SessionKey),
-    /// There is such a session.
+    /// The session exists.
     #[error("session `{0}` exists already\nhint: `get_or_create` takes it, `overwrite=True` deletes it first")]
     AlreadyExists(SessionKey),
-    /// The session was deleted and created anew since its caller read it.
+    /// The session was deleted and created again since its caller read it.
     #[error("session `{0}` was deleted or created anew by another writer")]
     Gone(SessionKey),
     /// Somebody else wrote first.
@@ -31,15 +31,15 @@ pub enum StoreError {
     Conflict {
         /// The session.
         key: SessionKey,
-        /// What the caller knew.
+        /// What the caller expected.
         expected: String,
-        /// What is there.
+        /// The actual one.
         actual: String,
     },
     /// The server does not answer, or not in time.
     #[error("{store} cannot be reached: {problem}")]
     Unavailable {
-        /// What is used, without credentials.
+        /// The store, without credentials.
         store: String,
         /// What the system said.
         problem: String,
@@ -47,7 +47,7 @@ pub enum StoreError {
     /// The server wants another name or password.
     #[error("{store} refused the user name or the password: {problem}")]
     Unauthorized {
-        /// What is used, without credentials.
+        /// The store, without credentials.
         store: String,
         /// What it said.
         problem: String,
@@ -55,7 +55,7 @@ pub enum StoreError {
     /// The user may not do this, or not from here.
     #[error("{store} does not allow it: {problem}")]
     Forbidden {
-        /// What is used, without credentials.
+        /// The store, without credentials.
         store: String,
         /// What it said.
         problem: String,
@@ -63,7 +63,7 @@ pub enum StoreError {
     /// Nothing can be written: the disk is full.
     #[error("{store} is full: {problem}")]
     Full {
-        /// What is used.
+        /// The store.
         store: String,
         /// What the system said.
         problem: String,
@@ -71,41 +71,41 @@ pub enum StoreError {
     /// Nothing can be written: read-only.
     #[error("{store} cannot be written: {problem}")]
     ReadOnly {
-        /// What is used.
+        /// The store.
         store: String,
         /// What the system said.
         problem: String,
     },
-    /// What is there is not what was written.
+    /// The stored data is damaged.
     #[error("{store} is damaged: {problem}")]
     Corrupt {
-        /// What is used.
+        /// The store.
         store: String,
         /// What is wrong.
         problem: String,
     },
-    /// Another file is there by now, or none: what is written here would be found by nobody.
+    /// The file was replaced or deleted: what is written here would be lost.
     #[error(
         "{store} was deleted, renamed or replaced while it was open\nhint: close it, put the file back, then open it again"
     )]
     Replaced {
-        /// What is used.
+        /// The store.
         store: String,
     },
     /// A later release wrote it.
     #[error("{store} has schema {found}, and this release knows {known}\nhint: install the release that wrote it")]
     NewerSchema {
-        /// What is used.
+        /// The store.
         store: String,
         /// The schema's number.
         found: i64,
         /// The newest known one.
         known: i64,
     },
-    /// Another process held the lock for too long.
+    /// Another process held the lock too long.
     #[error("{store} is locked by another process for more than {seconds} s")]
     Locked {
-        /// What is used.
+        /// The store.
         store: String,
         /// How long was waited.
         seconds: u64,
@@ -116,21 +116,21 @@ pub enum StoreError {
     /// Anything else.
     #[error("{store} failed: {problem}")]
     Failed {
-        /// What is used.
+        /// The store.
         store: String,
         /// What it said.
         problem: String,
     },
 }
 
-/// What to do after an error.
+/// What a caller should do after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// The same again, after a while: nothing was written, or its ids will tell.
+    /// Retry later: nothing was written, or its ids will tell.
     Later,
     /// Read first.
     AfterReading,
-    /// Nothing helps but another argument or another store.
+    /// Give up: only another argument or another store helps.
     Never,
 }
 

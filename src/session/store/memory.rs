@@ -1,4 +1,4 @@
-//! Sessions in this process, gone with it.
+//! A store in this process, gone with it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,9 +43,9 @@ struct StoredSession {
 /// The ids that a session took.
 #[derive(Debug, Default)]
 struct Taken {
-    /// Positions by id, of evicted events too; 0 of those that only changed state.
+    /// Positions by id, with evicted events; 0 for those that only changed state.
     seqs: HashMap<Arc<str>, u64>,
-    /// The ids in the order in which they were taken, each with the last position at that time.
+    /// The ids in the order of appending, each with the last position at that time.
     order: VecDeque<(u64, Arc<str>)>,
 }
 
@@ -62,7 +62,7 @@ impl Taken {
         self.order.retain(|(_, id)| self.seqs.contains_key(id));
     }
 
-    /// Forgets what was taken before the position `first`.
+    /// Forgets ids of events before the position `first`.
     fn forget(&mut self, first: u64) {
         while self.order.front().is_some_and(|(at, _)| *at < first) {
             if let Some((_, id)) = self.order.pop_front() {
@@ -77,7 +77,7 @@ fn has_expired(expires_ms: Option<i64>, now: i64) -> bool {
 }
 
 impl Expiring {
-    /// Returns the state; what has expired is dropped, so that it does not come back when the clock goes back.
+    /// Returns the state; expired state is dropped, so that it stays gone when the clock goes back.
     fn current(&mut self, now: i64) -> State {
         if has_expired(self.expires_ms, now) {
             *self = Self::default();
@@ -154,7 +154,7 @@ impl Data {
 }
 
 impl StoredSession {
-    /// Takes an event and returns its position; 0 for one that only changes state.
+    /// Appends an event and returns its position; 0 for one that only changes state.
     fn take(&mut self, event: &NewEvent) -> u64 {
         change(&mut self.state, &event.session);
         let seq = if let Some(payload) = &event.payload {
@@ -196,7 +196,7 @@ impl Memory {
     }
 
     fn data(&self) -> MutexGuard<'_, Data> {
-        // Every change is made whole before the guard is let go, so what a panic left is what was there before it.
+        // Each change is complete before the lock is released, so a poisoned store is still consistent.
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
-//! Sessions that many processes share: one contract, several stores.
+//! Stores of sessions that processes share: one contract, several stores.
 //!
-//! [`SessionStore`] says what every store promises. [`Memory`] keeps sessions in this process, [`Sqlite`] in a file that
-//! several processes open, [`Redis`] on a server that several machines share. Everything that needs no store (which events a
-//! window shows, where deltas go, when a summary is due) stands above it and is the same for all of them.
+//! [`SessionStore`] has the guarantees. [`Memory`] keeps sessions in this process, [`Sqlite`] in a file for several
+//! processes, [`Redis`] on a server for several machines. What needs no store (which events a window shows, where deltas go,
+//! when a summary is due) is above it, the same for all.
 
 mod error;
 mod memory;
@@ -29,10 +29,10 @@ pub use types::{
 pub use url::read as read_url;
 pub use url::{mask_credentials, open, without_credentials};
 
-/// How many positions behind its first event that is kept a session still knows the ids it took.
+/// A session knows the ids of events up to so many positions behind its first kept event.
 pub const KEPT_IDS: u64 = 1_000;
 
-/// Where sessions are kept.
+/// A store of sessions.
 ///
 /// # Guarantees
 ///
@@ -48,30 +48,30 @@ pub const KEPT_IDS: u64 = 1_000;
 /// - Session, events, session state and summaries expire together, and are gone at once when they do: what was seen expired
 ///   stays so when the clock is set back.
 ///
-/// Every method blocks until the store has answered.
+/// Every method blocks until the store answers.
 ///
 /// # Errors
 ///
-/// Beside what a method names, every one of them: that the store cannot be reached, written or read; see [`StoreError`].
+/// Besides its own errors, every method returns those of reaching, reading and writing the store; see [`StoreError`].
 #[allow(clippy::missing_errors_doc)] // said above for all of them
 pub trait SessionStore: Send + Sync {
-    /// Creates a session; with `overwrite` an existing one is deleted, summaries and all, and a new generation begins.
+    /// Creates a session; `overwrite` deletes an existing one with its summaries, and starts a new generation.
     ///
     /// # Errors
     ///
     /// [`StoreError::AlreadyExists`] for an existing one that has not expired, without `overwrite`.
     fn create(&self, key: &SessionKey, create: &Create) -> StoreResult<Head>;
 
-    /// Returns one consistent picture of a session, or `None` where there is none.
+    /// Returns a consistent snapshot of a session, or `None` if it does not exist.
     fn load(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>>;
 
-    /// Returns the sessions of a user, the one written last first, by id downwards where that is the same.
+    /// Returns the sessions of a user, last written first, then by id, descending.
     fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>>;
 
-    /// Deletes a session with all that belongs to it, and returns whether there was one.
+    /// Deletes a session with everything of it; returns whether it existed.
     fn delete(&self, key: &SessionKey) -> StoreResult<bool>;
 
-    /// Takes a batch of events and deltas.
+    /// Appends a batch of events and deltas.
     ///
     /// # Errors
     ///
@@ -79,42 +79,42 @@ pub trait SessionStore: Send + Sync {
     /// is not the expected one.
     fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended>;
 
-    /// Takes the place of all events behind `after`; needs an expected position.
+    /// Replaces all events behind `after`; needs an expected position.
     ///
-    /// Positions go on behind the highest that was ever given, and summaries that cover more than `after` are deleted. Where
-    /// nothing takes the place, one position is left out, so that whoever expects the last one learns of it.
+    /// Positions continue behind the highest ever given, and summaries that cover more than `after` are deleted. A
+    /// replacement without events skips one position, so that whoever expects the last one notices.
     ///
     /// # Errors
     ///
     /// As [`SessionStore::append`].
     fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended>;
 
-    /// Returns the state of an app, a user or a session; empty where there is none.
+    /// Returns the state of an app, a user or a session; empty if there is none.
     fn state(&self, scope: &Scope) -> StoreResult<State>;
 
-    /// Changes the state of an app, a user or a session. What has expired is not brought back.
+    /// Changes the state of an app, a user or a session. Expired state does not come back.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] for the state of a session that does not exist.
     fn update_state(&self, scope: &Scope, delta: &Delta, ttl: Ttl) -> StoreResult<()>;
 
-    /// Replaces the metadata of a session, where it is still `expected`; `None` replaces any.
+    /// Replaces the metadata of a session if it is still `expected`; `None` matches any.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`]; [`StoreError::Conflict`] where it is something else by now.
     fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()>;
 
-    /// Takes a summary if it is the next version and covers no less than the newest; failed ones are recorded beside.
+    /// Stores a summary if it is the next version and covers no less than the newest; failed ones are recorded separately.
     fn put_summary(&self, key: &SessionKey, summary: &NewSummary) -> StoreResult<PutSummary>;
 
     /// Returns summaries, newest first.
     fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>>;
 
-    /// Frees what has expired, and returns how many sessions that were. They are invisible before.
+    /// Deletes what has expired, which is invisible already; returns the number of sessions.
     fn sweep(&self) -> StoreResult<u64>;
 
-    /// Returns what is being used, without credentials: for messages and for `status`.
+    /// Returns the store's location without credentials, for messages and `status`.
     fn describe(&self) -> String;
 }

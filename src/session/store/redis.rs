@@ -1,11 +1,11 @@
-//! Sessions on a Redis server or cluster that many processes and machines share. Redis 6.2 or later, or Valkey.
+//! A store on a Redis server or cluster, for many processes and machines. Redis 6.2 or later, or Valkey.
 //!
-//! Every write is one short script, so that it happens whole. Events are a stream whose ids are their positions. All keys of a
-//! user are on one slot of a cluster; the state of an app is on another, and `outbox.rs` says how it is changed once.
+//! Every write is one short script, and so atomic. Events are a stream whose ids are their positions. All keys of a user are
+//! on one slot of a cluster; the state of an app is on another, and `outbox.rs` says how it is changed exactly once.
 //!
-//! Redis acknowledges a write before its disk has it: with `appendonly yes` and `appendfsync everysec` the loss of power or of
-//! the server can take the last second or two, with `always` nothing that was acknowledged. A failover can take what the
-//! new master had not seen, whatever is asked for here; `replicas=N` makes that rare.
+//! Redis acknowledges a write before it is on disk: with `appendonly yes` and `appendfsync everysec` the loss of power or of
+//! the server can lose the last second or two, with `always` nothing acknowledged. A failover can always lose what the new
+//! master had not seen; `replicas=N` makes that rare.
 
 mod errors;
 mod keys;
@@ -38,7 +38,7 @@ use super::{
     SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey,
 };
 
-/// Arguments of a script at most. Source: Redis, `networking.c`: 1,048,576 less than the command's own.
+/// Most arguments of a script. Source: Redis, `networking.c`: 1,048,576 less than the command's own.
 const ARGUMENTS: usize = 1_000_000;
 
 /// Sessions on a Redis server or cluster.
@@ -56,12 +56,12 @@ impl std::fmt::Debug for Redis {
 }
 
 impl Redis {
-    /// Returns what a user should know of the server, each a sentence: what it may drop or lose.
+    /// Returns warnings about the server, a sentence each: what it may drop or lose.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Runs a script, and returns the word that its answer begins with, and the rest.
+    /// Runs a script; returns the first word of its answer, and the rest.
     fn script(
         &self,
         run: Runnable<'_>,
@@ -183,7 +183,7 @@ impl SessionStore for Redis {
         self.list_sessions(user, page)
     }
 
-    /// Deletes a session. Where the answer is lost and the connection replaced, it says that there was none.
+    /// Deletes a session. If the answer is lost and the connection replaced, it reports that there was none.
     fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
         let (_, mut reply) = self.write(&DELETE, &self.keys.session(key), &|arguments| {
             arguments.text(&key.id);
@@ -191,7 +191,7 @@ impl SessionStore for Redis {
         Ok(self.odd(reply.number())? > 0)
     }
 
-    /// Takes a batch. Where the first answer was lost, what was taken then is told as repeated.
+    /// Appends a batch. If the first answer was lost, its events are reported as repeated.
     fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
         self.append(key, None, batch)
     }

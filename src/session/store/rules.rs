@@ -1,4 +1,4 @@
-//! What stores that keep their events themselves decide alike: times, who may write, what leaves.
+//! Rules that stores share which keep their events themselves: times, write checks, eviction.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,13 +12,13 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns when something expires that is written now.
+/// Returns the time of expiry of something written now.
 pub fn expires_ms(now: i64, ttl: Ttl) -> Option<i64> {
     (ttl.0 > 0).then(|| now.saturating_add_unsigned(ttl.0))
 }
 
 impl Append {
-    /// Checks that the batch is for this generation of a session, and for this position.
+    /// Checks the generation and the position of a batch.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Append {
 }
 
 impl EventWindow {
-    /// Returns the position of the first of `newest_first`, where a message of the user before it is wanted.
+    /// Returns the position of the message of the user before `newest_first`, if one is wanted.
     pub(super) fn lacks_user(&self, newest_first: &[SessionEvent]) -> Option<u64> {
         let is_wanted = self.with_user && newest_first.iter().all(|event| event.kind != EventKind::User);
         newest_first.last().filter(|_| is_wanted).map(|event| event.seq)
@@ -47,7 +47,7 @@ impl EventWindow {
 }
 
 impl NewSummary {
-    /// Returns why the summary is not taken, where the newest of its key has this `version` and covers so much.
+    /// Returns why a summary is refused, if the newest of its key has this `version` and cover.
     pub(super) fn refusal(&self, head: &Head, version: u64, covered: u64) -> Option<PutSummary> {
         if self.generation != head.generation {
             Some(PutSummary::Gone)
@@ -61,7 +61,7 @@ impl NewSummary {
     }
 }
 
-/// Which events at the start of a session leave it. Results go with their call, so that a session never begins with one.
+/// The eviction of events from the start of a session. Results go with their call, so that no session starts with one.
 pub struct Leaving {
     /// How many events the session has.
     pub held: u64,
@@ -72,7 +72,7 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// Returns whether the event that is `at` places from the start leaves; all before it do.
+    /// Returns whether the event at place `at` from the start leaves; all before it do.
     pub fn takes(&self, at: u64, seq: u64, kind: EventKind) -> bool {
         let Eviction { max_events, protect } = self.eviction;
         let is_beyond = |limit: u64| at < self.held.saturating_sub(limit);

@@ -1,7 +1,7 @@
-//! Sessions in a file that several processes open.
+//! A store in a file that several processes open.
 //!
-//! One writer at a time: every write is a transaction that takes the lock when it begins (`BEGIN IMMEDIATE`), so that what it
-//! read is still so when it writes. Readers see the last state that was committed and wait for nobody (WAL).
+//! One writer at a time: every write takes the lock at its start (`BEGIN IMMEDIATE`), so that what it reads cannot change.
+//! Readers see the last committed state and wait for nobody (WAL).
 
 mod locks;
 mod open;
@@ -28,13 +28,13 @@ pub(super) use self::open::parse;
 
 /// How long a write waits for the lock of another process.
 const BUSY_SECONDS: u64 = 10;
-/// How long to wait for those that read what is in the log.
+/// How long to wait for readers of the log.
 const LOG_WAIT: Duration = Duration::from_secs(1);
-/// Between two attempts to open a file that others open.
+/// Pause between attempts to open a file that others open.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Rows of a kind that are deleted at once where the disk is full; halved until they fit into the log.
+/// Rows of a kind that are deleted at once when the disk is full; halved until they fit into the log.
 const ROWS: u32 = 1024;
-/// Connections that are kept for readers.
+/// Idle connections kept for readers.
 const READERS: usize = 4;
 
 /// Sessions in a file.
@@ -43,16 +43,16 @@ pub struct Sqlite {
     path: PathBuf,
     shown: String,
     connections: Arc<Connections>,
-    /// What the file was when it was opened; `None` in memory.
+    /// The identity of the opened file; `None` in memory.
     identity: Option<Identity>,
-    /// Whether it is so large that its reserve has been taken from the disk.
+    /// Whether it is large enough to have a reserve on disk.
     has_grown: AtomicBool,
     process: u32,
 }
 
 #[derive(Debug)]
 struct Connections {
-    // Closed before the writer: the last one that is closed brings the log into the file, which a reader may not.
+    // Dropped before the writer: the last connection checkpoints the log, which a reader may not.
     readers: Mutex<Vec<Connection>>,
     writer: Mutex<Connection>,
 }
@@ -60,17 +60,17 @@ struct Connections {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // A fork shares the locks of its parent: closing the file would let go of them while the parent writes.
+            // A fork shares its parent's locks: closing the file would release them while the parent writes.
             std::mem::forget(Arc::clone(&self.connections));
         }
     }
 }
 
 impl Sqlite {
-    /// Opens the file that `url` names, and makes it where there is none, readable by its owner alone.
+    /// Opens the file of `url`; creates it if missing, readable by its owner alone.
     ///
-    /// `sqlite:///relative`, `sqlite:////absolute`, `sqlite:///~/home`, `sqlite:///:memory:`; `?durability=full` waits until
-    /// the disk has each write, without it a loss of power can take the last ones, and a killed process none.
+    /// `sqlite:///relative`, `sqlite:////absolute`, `sqlite:///~/home`, `sqlite:///:memory:`. With `?durability=full` every
+    /// write is on disk; without it a loss of power can lose the last ones, a killed process none.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Sqlite {
         let (path, full) = parse(url)?;
         let shown = format!("`{}`", path.display());
         let is_memory = path.as_os_str() == ":memory:";
-        // Readers are opened later, when the process may be in another folder.
+        // Readers are opened later, perhaps from another working directory.
         let path = if is_memory { path } else { std::path::absolute(&path).unwrap_or(path) };
         if !is_memory {
             locks::outlive_other_descriptors();
@@ -88,7 +88,7 @@ impl Sqlite {
             refuse_foreign_log(&path, &shown)?;
             make_private(&path, &shown)?;
         }
-        // SQLite does not wait for the lock where two processes switch the log on, or bring it in after a crash.
+        // SQLite does not wait for the lock when two processes enable the log, or recover it after a crash.
         let start = Instant::now();
         let writer = loop {
             match prepared(&path, &shown, full, is_memory) {
@@ -143,8 +143,8 @@ impl Sqlite {
         done.map_err(|problem| self.error_of(problem))
     }
 
-    /// Brings the log into the file. `TRUNCATE` empties it: what was deleted is in neither then. `RESTART` keeps its room on the
-    /// disk for the next writes. While somebody reads on, the log stays.
+    /// Checkpoints the log. `TRUNCATE` empties it, so that deleted data is in neither file. `RESTART` keeps its space for
+    /// the next writes. A reader blocks both.
     fn checkpoint(&self, mode: &str) -> StoreResult<()> {
         let writer = self.connections.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let done = writer
@@ -154,8 +154,8 @@ impl Sqlite {
         done.map_err(|error| self.failed(&error))
     }
 
-    /// Deletes a session where the disk has no room to log it as a whole: it expires, which takes next to none, then goes bit by
-    /// bit, in the room that the log has. What cannot go now is left to those who see it expired.
+    /// Deletes a session when the disk is too full to log that at once: it expires, which takes next to no space, then goes
+    /// in parts that fit into the log. The rest is left to those who see it expired.
     fn delete_on_full_disk(&self, key: &SessionKey) -> StoreResult<bool> {
         free_reserve(&self.path);
         drop(self.checkpoint("RESTART"));
@@ -168,7 +168,7 @@ impl Sqlite {
         Ok(expired.is_some())
     }
 
-    /// Deletes an expired session in transactions that fit into the log. Returns whether it is gone.
+    /// Deletes an expired session in transactions that fit into the log; returns whether it is gone.
     fn delete_parts(&self, sid: i64) -> bool {
         let mut rows = ROWS;
         while rows > 0 {
@@ -212,7 +212,7 @@ impl Sqlite {
         done.map_err(|problem| self.error_of(problem))
     }
 
-    /// Deletes what an operation saw expired. A failure is not that operation's: it has said so already.
+    /// Deletes what an operation saw expired. Ignores failures: the operation has succeeded.
     fn delete_expired(&self, clock: Clock) {
         let Clock { now, expired } = clock;
         let expired = expired.into_inner();

@@ -1,4 +1,4 @@
-//! What stores are given and give back.
+//! The arguments and results of stores.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct UserKey {
 /// A session of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
-    /// Whose it is.
+    /// Its owner.
     pub owner: UserKey,
     /// Its id among them.
     pub id: String,
@@ -33,7 +33,7 @@ impl std::fmt::Display for SessionKey {
     }
 }
 
-/// Whose state it is.
+/// The scope of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All users of an app.
@@ -50,11 +50,11 @@ pub type State = BTreeMap<String, Vec<u8>>;
 /// A change of state: new bytes by name, `None` deletes.
 pub type Delta = BTreeMap<String, Option<Vec<u8>>>;
 
-/// How long something lives after it was written, in milliseconds; 0 is for ever.
+/// Time to live after a write, in milliseconds; 0 is for ever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ttl(pub u64);
 
-/// What an event is, as far as stores care: where a conversation may be cut, and what is summarised.
+/// The kind of an event: it decides where a conversation may be cut, and what is summarised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
@@ -68,12 +68,12 @@ pub enum EventKind {
     Calls = 3,
     /// The result of a tool call.
     Result = 4,
-    /// Stands for a summary that was made here; is neither counted nor summarised.
+    /// A summary of this service; neither counted nor summarised.
     Summary = 5,
 }
 
 impl EventKind {
-    /// Returns the kind that a store wrote as a number.
+    /// Returns the kind of a stored number.
     pub fn of(number: u8) -> Self {
         match number {
             1 => Self::User,
@@ -93,7 +93,7 @@ pub struct SessionEvent {
     pub seq: u64,
     /// Its id within the session.
     pub id: String,
-    /// Its time in milliseconds since 1970, as its maker said; orders nothing.
+    /// Its time in milliseconds since 1970, as its maker said; does not order events.
     pub time_ms: i64,
     /// Who made it.
     pub author: String,
@@ -101,14 +101,14 @@ pub struct SessionEvent {
     pub filter_key: String,
     /// What it is.
     pub kind: EventKind,
-    /// Its text, byte for byte as it came.
+    /// Its text, unchanged.
     pub payload: String,
 }
 
 /// An event for a store to take.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Its id within the session: a second one of it is not taken.
+    /// Its id within the session: an id is accepted once.
     pub id: String,
     /// Its time in milliseconds since 1970.
     pub time_ms: i64,
@@ -135,10 +135,10 @@ impl Default for EventKind {
     }
 }
 
-/// How a session begins.
+/// A new session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Create {
-    /// Its generation, which nobody has used before.
+    /// Its generation, never used before.
     pub generation: String,
     /// Its state.
     pub session: Delta,
@@ -148,42 +148,42 @@ pub struct Create {
     pub app: Delta,
     /// Its metadata, JSON text.
     pub meta: String,
-    /// Whether an existing one is deleted.
+    /// Whether to delete an existing one.
     pub overwrite: bool,
-    /// How long session, user's state and app's state live.
+    /// Times to live of session, user's state and app's state.
     pub ttls: [Ttl; 3],
 }
 
-/// Which events leave a session that has too many.
+/// Which events leave a session with too many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Eviction {
-    /// Events that stay at most; 0 is no limit. Calls go with their results, so that fewer may stay.
+    /// Most events that stay; 0 is no limit. Calls go with their results, so fewer may stay.
     pub max_events: u64,
-    /// Whether those stay that no summary of all contents covers, up to twice as many.
+    /// Whether events stay that no full summary covers, up to twice as many.
     pub protect: bool,
 }
 
 /// A batch of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Append {
-    /// The generation it is for; `None` for whichever there is.
+    /// The expected generation; `None` for any.
     pub generation: Option<String>,
-    /// The last position that its maker knows of; `None` where it does not matter.
+    /// The expected last position; `None` for any.
     pub expected_seq: Option<u64>,
-    /// The events, in their order.
+    /// The events, in order.
     pub events: Vec<NewEvent>,
-    /// What leaves the session in the same write.
+    /// The eviction in the same write.
     pub eviction: Eviction,
-    /// How long session, user's state and app's state live from now on.
+    /// Times to live of session, user's state and app's state from now on.
     pub ttls: [Ttl; 3],
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    /// The position of each event, of those taken before too; `None` for one that only changes state.
+    /// The position of each event, with repeated ones; `None` for one that only changes state.
     pub seqs: Vec<Option<u64>>,
-    /// Which of them had been taken before.
+    /// Which of them are repeated.
     pub repeated: Vec<bool>,
     /// The session afterwards.
     pub head: Head,
@@ -196,9 +196,9 @@ pub struct Head {
     pub key: SessionKey,
     /// Its generation.
     pub generation: String,
-    /// The last position that was given; 0 before the first.
+    /// The last position given; 0 before the first.
     pub seq: u64,
-    /// The first position that is still there, or will be next.
+    /// The first position that is kept, or will be next.
     pub first_seq: u64,
     /// When it was created, in milliseconds since 1970.
     pub created_ms: i64,
@@ -208,22 +208,22 @@ pub struct Head {
     pub meta: String,
 }
 
-/// Which events are read.
+/// A selection of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventWindow {
-    /// Events behind this position only.
+    /// Only events behind this position.
     pub after: u64,
-    /// Events of this time and later only, in milliseconds since 1970.
+    /// Only events from this time on, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// The newest of them only; 0 reads none.
+    /// Only the newest of them; 0 reads none.
     pub last: Option<u64>,
-    /// The newest message of the user before them, too, where none of them is one.
+    /// Also the newest message of the user before them, if none of them is one.
     pub with_user: bool,
-    /// Sets the session's time of expiry anew, where it has one.
+    /// Extends the session's life, if it expires.
     pub refresh: Option<Ttl>,
 }
 
-/// One picture of a session.
+/// A snapshot of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// The session.
@@ -240,54 +240,54 @@ pub struct Loaded {
     pub summaries: Vec<StoredSummary>,
 }
 
-/// Which sessions of a list are read.
+/// A page of a list of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Sessions that are left out at the start.
+    /// Sessions skipped at the start.
     pub offset: u64,
-    /// Sessions at most; `None` for all.
+    /// Most sessions; `None` for all.
     pub limit: Option<u64>,
 }
 
 /// A summary for a store to take.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewSummary {
-    /// Its id, which nobody has used before.
+    /// Its id, never used before.
     pub id: String,
-    /// The generation it was made of.
+    /// The generation it covers.
     pub generation: String,
     /// Which part of the conversation it is of; empty for all.
     pub filter_key: String,
-    /// The version it goes on from: 0 for the first of its key.
+    /// The version before it: 0 for the first of its key.
     pub expected_version: u64,
     /// The first position that it covers.
     pub first_seq: u64,
     /// The last position that it covers.
     pub last_seq: u64,
-    /// The summary; what went wrong, of a failed one.
+    /// The summary, or the error of a failed one.
     pub text: String,
-    /// Everything else that is known of it, JSON text.
+    /// Further fields, JSON text.
     pub record: String,
-    /// Whether it failed: then it is recorded and replaces nothing.
+    /// Whether it failed: it is recorded and replaces nothing.
     pub failed: bool,
-    /// Positions and ids of the events that it was made of.
+    /// Positions and ids of the events it covers.
     pub links: Vec<(u64, String)>,
-    /// An event that stands for it in the session, taken in the same write.
+    /// An event for it in the session, in the same write.
     pub placeholder: Option<NewEvent>,
-    /// How long the session lives from now on.
+    /// Time to live of the session from now on.
     pub ttl: Ttl,
 }
 
-/// What became of a summary.
+/// The result of storing a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutSummary {
-    /// It is the newest of its key now, with this version; 0 for a failed one.
+    /// It is now the newest of its key, with this version; 0 for a failed one.
     Accepted(u64),
     /// There is a newer one, or one that covers more.
     Stale,
     /// The session was deleted, or created anew.
     Gone,
-    /// It covers positions that were not given.
+    /// It covers positions that do not exist.
     Beyond,
 }
 
@@ -306,23 +306,23 @@ pub struct StoredSummary {
     pub last_seq: u64,
     /// The summary, or what went wrong.
     pub text: String,
-    /// Everything else, JSON text.
+    /// Further fields, JSON text.
     pub record: String,
-    /// When it was taken, in milliseconds since 1970.
+    /// When it was stored, in milliseconds since 1970.
     pub created_ms: i64,
-    /// Positions and ids of the events that it was made of, where they were asked for.
+    /// Positions and ids of its events, if asked for.
     pub links: Vec<(u64, String)>,
 }
 
-/// Which summaries are read.
+/// A selection of summaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryQuery {
-    /// Of this filter key only.
+    /// Only of this filter key.
     pub filter_key: Option<String>,
-    /// Those that failed, in place of those that did not.
+    /// Only failed ones instead of others.
     pub failed: bool,
-    /// With their links.
+    /// Whether with their links.
     pub links: bool,
-    /// The newest of them only.
+    /// Only the newest of them.
     pub last: Option<u64>,
 }

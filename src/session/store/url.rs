@@ -1,4 +1,4 @@
-//! Which store a URL names.
+//! Opens stores by URL.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub fn open(url: &str) -> StoreResult<Arc<dyn SessionStore>> {
     }
 }
 
-/// Reads `url` as [`open`] does, without opening anything, and returns what it names, without credentials.
+/// Parses `url` as [`open`] does, and returns its location without credentials. Opens nothing.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn read(url: &str) -> StoreResult<String> {
     super::redis::Options::parse(url).map(|(options, _)| options.describe())
 }
 
-/// Returns what of a store's URL may be shown: no user, no password, no options. A `***` stands for what may be either.
+/// Returns a store's URL without user, password and options; `***` replaces what may be one of them.
 #[must_use]
 pub fn without_credentials(url: &str) -> String {
     let url = url.trim();
@@ -62,9 +62,9 @@ pub fn without_credentials(url: &str) -> String {
     }
 }
 
-/// Returns a text that may be or hold a URL without what logs in: `***` stands between a scheme and the last `@`.
+/// Returns a text, which may contain a URL, without credentials: `***` replaces what is between a scheme and the last `@`.
 ///
-/// Greedy: of a password with a space, an `@` or a `/` that was to be written as `%40` nothing is left either.
+/// Greedy: removes all of a password with a space, an `@` or a `/` that was not escaped.
 #[must_use]
 pub fn mask_credentials(text: &str) -> String {
     let Some(at) = text.rfind('@') else { return text.to_owned() };

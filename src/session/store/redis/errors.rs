@@ -1,23 +1,23 @@
-//! What an error of Redis means to a user.
+//! Maps errors of Redis.
 
 use redis::{ErrorKind, RedisError};
 
 use super::super::StoreError;
 use super::options::RedisOptions;
 
-/// The codes in the text of an error, wherever they stand: before Redis 7 a script's error wraps the one that ended it.
+/// Codes anywhere in the text of an error: before Redis 7 a script's error wraps its cause.
 fn names(text: &str, codes: &[&str]) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| codes.contains(&word))
 }
 
-/// Whether the server said "not now": it starts, fails over, or moves the slot.
+/// Whether the server is not ready: it starts, fails over, or moves the slot.
 pub fn is_passing(error: &RedisError) -> bool {
     // A script that reads keys of its user which are being moved away.
     let is_moving = || error.detail().is_some_and(|detail| detail.contains("non local key"));
     names(error.code().unwrap_or_default(), &["LOADING", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"]) || is_moving()
 }
 
-/// Whether the connection cannot be used any more, and nobody knows whether the request was heard.
+/// Whether the connection is broken, and it is unknown if the request arrived.
 pub fn is_broken(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Io | ErrorKind::Parse | ErrorKind::Client | ErrorKind::UnexpectedReturnType)
 }
@@ -34,7 +34,7 @@ fn text(error: &RedisError) -> String {
     }
 }
 
-/// Returns what `error` means, without the password, whatever the server repeated of it.
+/// Returns the store error of `error`, without the password, whatever the server repeated.
 pub fn told(error: &RedisError, options: &RedisOptions) -> StoreError {
     let store = options.describe();
     let mut problem =

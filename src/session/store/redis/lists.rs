@@ -1,4 +1,4 @@
-//! The sessions of a user, by the time of the last write.
+//! Lists the sessions of a user by the time of the last write.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use super::reply::Reply;
 use super::scripts::{LIST as LISTING, SWEEP};
 use super::server::Runnable;
 
-/// Sessions that are listed at once.
+/// Sessions on a page.
 const SESSIONS: u64 = 500;
 
 impl Redis {
-    /// Reads the list in pages; what expired leaves it.
+    /// Reads the list in pages and removes expired sessions from it.
     pub(super) fn list_sessions(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
         let list = self.keys.list(user);
         let stem = stem_of(&list);
@@ -33,7 +33,7 @@ impl Redis {
                 Ok((shown, reply.number()?, reply.number()? > 0))
             })?;
             missing -= shown.len() as u64;
-            // A session that is written between two pages moves to the front, and what was there is shown again.
+            // A session written between two pages moves to the front, which repeats one.
             heads.extend(shown.into_iter().filter(|head: &Head| known.insert(head.key.id.clone())));
             rank = next;
             if is_end {
@@ -44,8 +44,8 @@ impl Redis {
         Ok(heads.into_iter().skip(offset).collect())
     }
 
-    /// Redis frees by itself what has expired. This looks through the names of all keys of the server, for lists of sessions
-    /// that name such ones: rarely is enough, since lists drop them when they are read.
+    /// Redis deletes expired keys itself. This scans all key names of the server for lists with expired sessions: rarely is
+    /// enough, since reading a list cleans it.
     pub(super) fn sweep_lists(&self) -> StoreResult<u64> {
         let mut dead = 0;
         for node in self.server.masters() {

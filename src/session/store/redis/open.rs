@@ -1,4 +1,4 @@
-//! What is asked of a server before it is used.
+//! Opens a server, and checks what it can do.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ impl Redis {
         Ok(redis)
     }
 
-    /// Whether the server can do what `durability=aof` asks for.
+    /// Whether the server supports `durability=aof`.
     fn check_disk(&self, version: Option<&String>) -> StoreResult<()> {
         let RedisOptions { is_on_disk: true, .. } = self.server.options else { return Ok(()) };
         let mut wait = cmd("WAITAOF");
@@ -76,7 +76,7 @@ impl Redis {
     }
 }
 
-/// Returns what the server tells of itself; nothing where this user may not ask.
+/// Returns what the server reports of itself; nothing if this user may not ask.
 fn facts(server: &Server) -> StoreResult<HashMap<String, String>> {
     let text = match server.tell(&server.options.seed(), &cmd("INFO")) {
         Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),

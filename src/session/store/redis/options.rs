@@ -1,4 +1,4 @@
-//! What a URL asks for.
+//! The options of a URL.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, TlsCerti
 use super::super::{StoreError, StoreResult};
 use super::slots::ClusterNode;
 
-/// How long a connection and an answer are waited for where nothing else is asked for.
+/// Default timeout of a connection and an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const PREFIX: &str = "nbctx";
 
-/// What a URL asks for. Its `Debug` holds no password.
+/// The options of a URL. `Debug` shows no password.
 #[derive(Debug)]
 pub struct RedisOptions {
     /// Server, credentials, certificates.
     pub connection: ConnectionInfo,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub prefix: String,
-    /// Whether a write is acknowledged when the server's disk has it.
+    /// Whether a write is acknowledged only when it is on disk.
     pub is_on_disk: bool,
-    /// How many replicas have a write when it is acknowledged.
+    /// Number of replicas that must have a write.
     pub replicas: u64,
-    /// How long a connection and an answer are waited for.
+    /// Timeout of a connection and an answer.
     pub timeout: Duration,
 }
 

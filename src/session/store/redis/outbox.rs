@@ -1,11 +1,11 @@
-//! Changes of an app's state by sessions of its users.
+//! Applies changes of an app's state by sessions of its users, exactly once.
 //!
 //! The app's state is on a slot of its own, which no script reaches from a user's. So the write of a session leaves an entry
-//! with the change in the user's outbox, in the same script: it is there if, and only if, the batch was taken. Then the app's
-//! slot applies the entry, and last the entry is acknowledged. Each step can be repeated: an event that was taken leaves no
-//! second entry, and the app knows the last entry of each user that it took. After a crash in between, the next write or
-//! reading of any session of that user goes on where it stopped. An acknowledged write has taken all three steps. What it
-//! costs: two exchanges more for a write that changes the app's state, and a field for each user who ever did.
+//! with the change in the user's outbox, in the same script: it exists if, and only if, the batch was appended. Then the
+//! app's slot applies the entry, and last the entry is acknowledged. Each step can be repeated: a repeated event leaves no
+//! second entry, and the app knows the last entry that it applied of each user. After a crash in between, the next write or
+//! read of any session of that user continues. An acknowledged write has taken all three steps. Cost: two more exchanges for
+//! a write that changes the app's state, and a field for each user who ever did.
 //!
 //! The other order, first the app and then the session, would leave the app's state changed by batches that are refused.
 
@@ -16,7 +16,7 @@ use super::reply::{Odd, Reply};
 use super::scripts::{ACK, APPLY};
 use super::{Redis, packed};
 
-/// A change of an app's state that is to be made.
+/// A pending change of an app's state.
 struct OutboxEntry {
     id: String,
     time: u64,
@@ -37,7 +37,7 @@ impl OutboxEntry {
 }
 
 impl Redis {
-    /// Makes the changes in the `outbox` of a user, and those that were left meanwhile.
+    /// Applies the changes in the `outbox` of a user, with those left from before.
     pub(super) fn apply(&self, owner: &UserKey, mut outbox: Reply) -> StoreResult<()> {
         let (app, own) = (self.keys.app(&owner.app), [self.keys.outbox(owner)]);
         while let Some(entry) = outbox.next() {

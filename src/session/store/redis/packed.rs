@@ -57,7 +57,7 @@ pub fn deltas(mut packed: &[u8]) -> Option<Vec<(Ttl, Delta)>> {
     Some(deltas)
 }
 
-/// Packs what is known of an event beside its position and text: its kind, a digit, first.
+/// Packs an event without position and text; starts with its kind, a digit.
 pub fn of_event(event: &NewEvent) -> Vec<u8> {
     let mut packed = (event.kind as u8).to_string().into_bytes();
     for part in [&event.id, &event.time_ms.to_string(), &event.author, &event.filter_key] {

@@ -1,4 +1,4 @@
-//! Reading a session: one picture of it, however many events it has.
+//! Reads a consistent snapshot of a session, however many events it has.
 
 use redis::{Cmd, Value, cmd};
 
@@ -11,12 +11,12 @@ use super::reply::Reply;
 use super::scripts::{Arguments, LOAD, MOST};
 use super::server::{Exchange, Runnable};
 
-/// Events that are read at once. Longer sessions are read in pages, so that the server serves others in between.
+/// Events on a page. Longer sessions are read in pages, so that the server serves others in between.
 const EVENTS: u64 = 1_000;
-/// How often a session is read again that changes under the pages, before it is read at once, however long it is.
+/// How often a session that changes under the pages is read again, before it is read at once, however long it is.
 const READINGS: u32 = 3;
 
-/// What became of a reading.
+/// The result of a read.
 enum Picture {
     Whole(Box<Loaded>),
     /// The session changed between two pages.
@@ -25,8 +25,8 @@ enum Picture {
 }
 
 impl Redis {
-    /// Reads what is asked for in one script, and more than a thousand events in pages, all of one picture: where the session
-    /// loses events meanwhile, it is read again.
+    /// Reads up to a thousand events in one script, and more in pages of one snapshot: if the session loses events
+    /// meanwhile, it is read again.
     pub(super) fn load_session(&self, key: &SessionKey, window: &EventWindow) -> StoreResult<Option<Loaded>> {
         for reading in 0..=READINGS {
             let page = if reading < READINGS { EVENTS } else { u64::MAX };
@@ -43,11 +43,11 @@ impl Redis {
     /// Reads a session, its events in pages of `page`, the newest first.
     fn picture(&self, key: &SessionKey, window: &EventWindow, page: u64) -> StoreResult<Picture> {
         let mut keys = self.keys.session(key).to_vec();
-        // In a cluster it is on another slot, and asked for by itself.
+        // In a cluster it is on another slot, and read by itself.
         let app_key = self.keys.app(&key.owner.app)[0].clone();
         keys.extend((!self.is_cluster).then_some(app_key));
         let wanted = window.last.unwrap_or(u64::MAX);
-        // A page that is filtered may show fewer than are wanted, however few that are.
+        // A filtered page may have fewer events than wanted.
         let count = if window.since_ms.is_some() && wanted > 0 { page } else { wanted.min(page) };
         let Some((mut told, early)) = self.tell(key, &keys, window, 0, &in_front(&keys, window.after, count))? else {
             return Ok(Picture::None);
@@ -90,7 +90,7 @@ impl Redis {
         Ok(Picture::Whole(Box::new(Loaded { head, events, session, user, app, summaries })))
     }
 
-    /// Runs the script behind the commands `first`, and returns what both said.
+    /// Runs the script behind the commands `first`; returns both answers.
     fn tell(
         &self,
         key: &SessionKey,
@@ -164,12 +164,12 @@ impl Redis {
     }
 }
 
-/// What the script says of a session.
+/// The script's answer about a session.
 struct Told {
     head: Head,
-    /// How often events left it.
+    /// Number of evictions.
     cuts: String,
-    /// The position of the newest message of the user, 0 where that is not known.
+    /// Position of the newest message of the user; 0 if unknown.
     newest_user: u64,
     session: State,
     user: State,
@@ -180,8 +180,8 @@ struct Told {
 }
 
 impl Told {
-    /// Returns the events that were read in front of the script, where they are of the same picture: none has left the
-    /// session since then, and none came.
+    /// Returns the events that were read before the script, if they are of the same snapshot: none has left since and none
+    /// came.
     fn events_of(&self, early: Vec<Value>) -> Option<Vec<SessionEvent>> {
         let [marks, events] = <[Value; 2]>::try_from(early).ok()?;
         let events = Reply::of(events).and_then(Reply::events).ok()?;
@@ -190,7 +190,7 @@ impl Told {
     }
 }
 
-/// Fields of the metadata by which a session is the same, and has lost no events.
+/// Fields of the metadata that identify a session without lost events.
 const MARKS: [&str; 3] = ["gen", "created", "cuts"];
 
 fn is_marked(mut reply: Reply, head: &Head, cuts: &str) -> bool {
@@ -198,8 +198,8 @@ fn is_marked(mut reply: Reply, head: &Head, cuts: &str) -> bool {
     generation == head.generation && created == head.created_ms.to_string() && now == cuts
 }
 
-/// Returns the commands that are sent in front of the script, which takes four times as long to pass events on: they read
-/// the marks of the session, and its newest events.
+/// Returns the commands before the script: they read the session's marks and newest events, which the script would pass on
+/// at four times the cost.
 fn in_front(keys: &[String], after: u64, count: u64) -> Vec<Cmd> {
     if count == 0 {
         return Vec::new();

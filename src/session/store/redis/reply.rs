@@ -1,4 +1,4 @@
-//! Answers of the server, read from the front.
+//! Parses answers of the server.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use redis::Value;
 use super::super::{Head, SessionEvent, SessionKey, State, StoredSummary};
 use super::packed;
 
-/// An answer of another form than the scripts give.
+/// An answer of an unexpected form.
 #[derive(Debug)]
 pub struct Odd;
 
-/// What is left of an answer.
+/// The rest of an answer.
 pub struct Reply(std::vec::IntoIter<Value>);
 
 impl Iterator for Reply {

@@ -1,4 +1,4 @@
-//! The scripts, and how they are given their arguments.
+//! The scripts and their arguments.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use redis::{Cmd, cmd};
 use super::super::{Delta, KEPT_IDS, NewEvent, Ttl};
 use super::packed;
 
-/// Numbers above are as good as this one: Lua's are exact up to 2⁵³.
+/// Larger numbers are clamped to this: Lua's are exact up to 2⁵³.
 pub const MOST: u64 = 1 << 52;
 
 /// A script that a server knows by its hash once it has seen it.
@@ -23,7 +23,7 @@ impl LuaScript {
         Self { code, hash }
     }
 
-    /// Returns the command that runs it: by its hash, or with all of it for a server that has forgotten it.
+    /// Returns the command that runs it: by hash, or with its text for a server that forgot it.
     pub fn command(&self, with_code: bool) -> Cmd {
         if with_code { cmd("EVAL").arg(&self.code).take() } else { cmd("EVALSHA").arg(&self.hash).take() }
     }

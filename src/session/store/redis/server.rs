@@ -1,4 +1,4 @@
-//! Connections: a few for each node, requests that find the right one, and one more try where an answer was lost.
+//! Connections: a few for each node, requests to the right one, and one retry after a lost answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -14,16 +14,16 @@ use super::reply::Odd;
 use super::scripts::{Arguments, LuaScript};
 use super::slots::{ClusterNode, Slots, redirected, slot};
 
-/// Connections that are kept for each node.
+/// Idle connections kept for each node.
 const KEPT: usize = 8;
-/// How long is waited before a server that said "not now" is asked again.
+/// Pause before a server that is not ready is asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is run: a script, which is told whether it was sent before, or a command.
+/// A script, which is told whether it was sent before, or a command.
 pub enum Runnable<'a> {
     /// A script that changes something.
     Write(&'a LuaScript),
-    /// A script that changes nothing that a caller was promised.
+    /// A script without effects that a caller relies on.
     Read(&'a LuaScript),
     /// A command; it changes nothing.
     Command(&'static str),
@@ -37,7 +37,7 @@ pub struct Exchange<'a> {
     pub keys: &'a [String],
     /// Adds the arguments.
     pub fill: &'a dyn Fn(&mut Arguments<'_>),
-    /// Commands that are sent in front of it in the same breath. Others may come in between.
+    /// Commands sent before it in one batch. Others may come in between.
     pub first: &'a [Cmd],
 }
 
@@ -57,10 +57,10 @@ impl Exchange<'_> {
     }
 }
 
-/// Why an exchange gave nothing.
+/// Why an exchange failed.
 enum Trouble {
     Redis(RedisError),
-    /// The write was made, but is not as safe as was asked for.
+    /// The write was made, but not as durably as asked for.
     NotSafe(String),
 }
 
@@ -85,7 +85,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns a server that was not asked anything yet.
+    /// Returns a server without connecting.
     pub fn new(options: RedisOptions) -> Self {
         let seed = options.seed();
         Self { options, seed, slots: RwLock::default(), idle: Mutex::default() }
@@ -106,7 +106,7 @@ impl Server {
         slots.master(slot).unwrap_or(&self.seed).clone()
     }
 
-    /// Asks which node of the cluster has which slots, the `doubtful` one last; keeps what is known where none of them tells.
+    /// Asks for the slots of the cluster's nodes, the `doubtful` one last; keeps the old ones if no node answers.
     pub fn learn(&self, doubtful: Option<&ClusterNode>) {
         let mut nodes = self.slots.read().unwrap_or_else(PoisonError::into_inner).nodes.clone();
         nodes.push(self.seed.clone());
@@ -122,13 +122,12 @@ impl Server {
         }
     }
 
-    /// Runs a request where its keys are; the last answer is its own.
+    /// Runs a request at the node of its keys; the last answer is its own.
     ///
-    /// The answers of the commands in front of it are missing while its slot is being moved.
+    /// The answers of the commands before it are missing while its slot is being moved.
     ///
-    /// A connection that broke is replaced and the request sent once more, in a cluster until its time is up; scripts that
-    /// write know then what they did before. Redirections are followed, and a server that is not ready is waited for,
-    /// within the same time.
+    /// A broken connection is replaced and the request sent once more, in a cluster until its time is up; writing scripts
+    /// are told that. Redirections are followed, and a server that is not ready is waited for, within the same time.
     pub fn run(&self, request: &Exchange<'_>) -> StoreResult<Vec<Value>> {
         let slot = request.keys.first().map_or(0, |key| slot(key));
         let mut node = self.master(slot);
@@ -152,7 +151,7 @@ impl Server {
                 return Err(errors::told(&error, &self.options));
             }
             is_again |= errors::is_broken(&error);
-            // The first redirection is followed, and the first broken connection replaced, at once.
+            // The first redirection, and the first broken connection, cause no pause.
             if tries > 1 || errors::is_passing(&error) {
                 sleep(PAUSE);
             }
@@ -213,10 +212,10 @@ impl Server {
         })
     }
 
-    /// Waits until the disk and the replicas have what this connection wrote, where that was asked for.
+    /// Waits until this connection's writes are on disk and on replicas, if asked for.
     fn make_safe(&self, connection: &mut Connection) -> Result<(), Trouble> {
         let RedisOptions { is_on_disk, replicas, timeout, .. } = self.options;
-        // Less than the connection waits for an answer.
+        // Less than the timeout of an answer.
         let millis = u64::try_from(timeout.as_millis() * 4 / 5).unwrap_or(u64::MAX).max(1);
         let (disks, copies): (u64, u64) = if is_on_disk {
             cmd("WAITAOF").arg(1).arg(replicas).arg(millis).query(connection)?
@@ -260,7 +259,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Returns a connection that nobody uses. Those that a process inherited by `fork` are its parent's, and closed.
+    /// Returns an idle connection. Those inherited by `fork` are the parent's, and closed.
     fn take(&self, node: &ClusterNode) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
@@ -278,13 +277,13 @@ impl Server {
         }
     }
 
-    /// Closes what is idle: where one connection broke, the others did too.
+    /// Closes idle connections: if one broke, the others did too.
     fn forget(&self, node: &ClusterNode) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).connections.remove(node);
     }
 }
 
-/// Tells a node that is taking a slot over that it was named for this one request.
+/// Sends `ASKING` to a node that is taking over a slot.
 fn ask(connection: &mut Connection, is_asking: bool) -> RedisResult<()> {
     if is_asking { cmd("ASKING").exec(connection) } else { Ok(()) }
 }

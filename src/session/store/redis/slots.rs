@@ -1,4 +1,4 @@
-//! Which node of a cluster has a key.
+//! Finds the node of a key in a cluster.
 
 use redis::Value;
 
@@ -10,16 +10,16 @@ pub type ClusterNode = (String, u16);
 /// Slots of a cluster. Source: Redis Cluster specification, "Key distribution model".
 const SLOTS: u16 = 16_384;
 
-/// The masters of ranges of slots; none where the server is no cluster.
+/// Masters of ranges of slots; none if the server is not a cluster.
 #[derive(Debug, Default)]
 pub struct Slots {
     ranges: Vec<(u16, u16, ClusterNode)>,
-    /// Every node that was told of, replicas too: one of them will know who took over.
+    /// All known nodes with replicas: one of them will know a new master.
     pub nodes: Vec<ClusterNode>,
 }
 
 impl Slots {
-    /// Reads the answer of `CLUSTER SLOTS` that `teller` gave; a node that is named without host is on the teller's.
+    /// Parses `CLUSTER SLOTS` of `teller`; a node without a host is on the teller's.
     pub fn read(answer: Value, teller: &ClusterNode) -> Result<Self, Odd> {
         let mut slots = Self::default();
         for range in Reply::of(answer)? {

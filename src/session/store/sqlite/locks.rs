@@ -1,4 +1,4 @@
-//! Locks that hold, and whether the file is still the one that was opened.
+//! Makes locks hold, and checks whether the file is still the opened one.
 //!
 //! SQLite locks with `fcntl`, and such locks are the process's: when *any* descriptor of the file is closed in it, by another
 //! copy of SQLite such as Python's `sqlite3`, all of them are gone, in the middle of a transaction too, and two processes
@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Makes the locks of all files that are opened from now on outlive other descriptors of these files. Costs nothing later.
+/// Makes the locks of all files opened from now on independent of other descriptors of these files. Costs nothing later.
 ///
 /// Elsewhere than on Linux nothing changes: Windows has no such problem, and other Unixes have no such locks.
 pub fn outlive_other_descriptors() {
@@ -74,9 +74,9 @@ mod linux {
     }
 }
 
-/// Which files a path named when they were opened: the database, its log and the log's index.
+/// Identities of the files of a path when it was opened: the database, its log and the log's index.
 ///
-/// Whoever deletes or replaces one of them while it is open, by hand or to restore a backup, has this process write where
+/// If one of them is deleted or replaced while it is open, by hand or to restore a backup, this process would write where
 /// nobody looks.
 #[derive(Debug)]
 pub struct Identity {

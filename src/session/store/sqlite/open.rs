@@ -1,4 +1,4 @@
-//! Opening a file of sessions: what its URL says, where it may lie, and how it is prepared.
+//! Opens a file of sessions: parses its URL, checks its file system, prepares it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub fn prepared(path: &Path, shown: &str, full: bool, is_memory: bool) -> StoreR
     let mut writer = connect(path, false).map_err(failed)?;
     let level = if full { "FULL" } else { "NORMAL" };
     writer.pragma_update(None, "synchronous", level).map_err(failed)?;
-    // What is deleted is overwritten.
+    // Deleted data is overwritten.
     writer.pragma_update(None, "secure_delete", true).map_err(failed)?;
     if !is_memory {
         let mode: String =

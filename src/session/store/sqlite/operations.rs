@@ -1,4 +1,4 @@
-//! What a store does, each in one transaction.
+//! The operations of a store, each in one transaction.
 
 use rusqlite::{OptionalExtension, Transaction, named_params, params};
 
@@ -21,7 +21,7 @@ impl SessionStore for Sqlite {
             if !create.overwrite && find(transaction, key, clock)?.is_some() {
                 return Err(StoreError::AlreadyExists(key.clone()).into());
             }
-            // One that has expired and was not swept, too.
+            // Also an expired one that was not swept.
             let old = transaction
                 .prepare_cached("SELECT sid FROM session WHERE app = ?1 AND user = ?2 AND id = ?3")?
                 .query_row(params![key.owner.app, key.owner.user, key.id], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! What ends a transaction, and what that means to a user.
+//! Errors that end a transaction.
 
 use rusqlite::{ErrorCode, ffi};
 

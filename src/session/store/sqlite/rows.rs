@@ -1,4 +1,4 @@
-//! Rows of sessions, events, states and summaries: how each is read and written within a transaction.
+//! Reads and writes rows of sessions, events, states and summaries within a transaction.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ pub const APP: u8 = 0;
 pub const USER: u8 = 1;
 pub const SESSION: u8 = 2;
 
-/// Carries out a statement, which stays prepared, and returns how many rows it changed.
+/// Runs a statement, which stays prepared; returns the number of changed rows.
 pub fn run(transaction: &Transaction<'_>, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
     transaction.prepare_cached(sql)?.execute(params)
 }
@@ -50,7 +50,7 @@ impl Clock {
 pub struct SessionRow {
     pub sid: i64,
     pub head: Head,
-    /// How many events it has.
+    /// Number of its events.
     pub held: u64,
 }
 

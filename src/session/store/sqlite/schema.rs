@@ -1,4 +1,4 @@
-//! The tables, and how a file of an earlier release gets them.
+//! The tables, and migrations of files of earlier releases.
 
 use rusqlite::{Connection, TransactionBehavior};
 

@@ -29,7 +29,7 @@ pub enum Shape {
 pub struct Node {
     pub start: u32,
     pub end: u32,
-    /// Index of the first node that is no descendant.
+    /// Index of the first node that is not a descendant.
     pub skip: u32,
     /// Number of values: several for a joined leaf.
     pub count: u32,

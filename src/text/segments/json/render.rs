@@ -289,7 +289,7 @@ struct Open {
     has_any: bool,
     /// The next child.
     next: usize,
-    /// Whether its mark was given, where one is enough.
+    /// Whether its only mark was written.
     is_told: bool,
 }
 

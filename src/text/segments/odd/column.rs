@@ -29,9 +29,9 @@ pub(super) fn strange(count: usize) -> usize {
 
 /// The contents of a field in the lines of one shape.
 pub(super) enum FieldColumn {
-    /// Text with this start, one of a few values where any are given, and the numbers within, if each has as many.
+    /// Text with this start, one of these values if given, and the numbers within if each field has as many.
     Text(String, Option<Vec<FieldValue>>, Vec<Numbers>),
-    /// Numbers, one of these if not empty, with one of these units likewise.
+    /// Numbers, one of these values if given, with one of these units if given.
     Numbers(Numbers, Option<Vec<FieldValue>>, Option<Vec<u32>>),
 }
 

@@ -15,7 +15,7 @@ impl FieldValue {
         Self::form(field)
     }
 
-    /// Returns that of a field that is no number.
+    /// Returns the identity of a field that is not a number.
     pub(super) fn form(field: &str) -> Self {
         let (mut form, mut before) = (1, 0);
         for byte in field.bytes() {
