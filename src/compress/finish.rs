@@ -15,65 +15,76 @@ pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, archive_paths: &ArchivePat
     let tokens = draft.tokens() + left_out.ledger_tokens(&draft);
     let max_tokens = tokens + left_out.max_note_tokens;
     let (items, after) = Notes::of(&draft, left_out).carry_out(&draft, max_tokens);
-    let mut outputs = Vec::with_capacity(items.len());
-    let mut cuts = Vec::new();
+    let mut finished = Finished { outputs: Vec::with_capacity(items.len()), cuts: Vec::new(), last_index: 0 };
     let mut entries: Vec<Option<Entry>> = draft.entries.into_iter().map(Some).collect();
-    // Index of the last kept message.
-    let mut last_index = 0;
     for item in items {
         let (position, joined, is_merged) = match item {
             Placed::New(message) => {
-                outputs.push(Output::New(message));
+                finished.outputs.push(Output::New(message));
                 continue;
             }
             Placed::Entry(position, joined) => (position, joined, false),
             Placed::Merged(position) => (position, None, true),
         };
         let Some(entry) = entries[position].take() else { continue };
-        if let Some(reason) = entry.dropped {
-            if let Some(index) = entry.index() {
-                let tokens_before = draft.counter.message(&draft.view[index]);
-                cuts.push(Cut { index, reason, tokens_before, tokens_after: Tokens::ZERO });
+        match entry.dropped {
+            Some(reason) => {
+                let index = entry.index();
+                let before = |index: usize| draft.counter.message(&draft.view[index]);
+                finished.cuts.extend(index.map(|index| cut(index, reason, before(index), Tokens::ZERO)));
             }
-            continue;
-        }
-        let tokens = entry.tokens();
-        match entry.origin {
-            Origin::View(index) => {
-                last_index = index;
-                let malformed = !entry.calls.is_empty() || entry.tool_call_id.is_some();
-                if malformed {
-                    let reason = Reason::MalformedCall;
-                    cuts.push(Cut { index, reason, tokens_before: Tokens::ZERO, tokens_after: Tokens::ZERO });
-                }
-                for piece in entry.pieces.iter().filter(|piece| piece.text.is_some() || piece.repaired.is_some()) {
-                    let (tokens_before, tokens_after) = (piece.original_tokens, piece.tokens);
-                    cuts.push(Cut { index, reason: piece.reason, tokens_before, tokens_after });
-                }
-                if is_merged || joined.is_some() {
-                    cuts.push(Cut { index, reason: Reason::Joined, tokens_before: tokens, tokens_after: tokens });
-                }
-                if is_merged {
-                    continue;
-                }
-                let mut edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
-                edit.content = joined.or(edit.content);
-                outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
-            }
-            Origin::Backfill(message) => {
-                let reason = Reason::MissingResult;
-                cuts.push(Cut { index: last_index, reason, tokens_before: Tokens::ZERO, tokens_after: tokens });
-                outputs.push(Output::New(message));
-            }
+            None => finished.keep(entry, joined, is_merged),
         }
     }
     let receipt = Receipt {
         tokens_before: Some(draft.before),
         tokens_after: Some(after),
         source: Some(draft.counter.source()),
-        cuts,
+        cuts: finished.cuts,
     };
-    Plan { outputs, receipt, archived }
+    Plan { outputs: finished.outputs, receipt, archived }
+}
+
+/// The messages of a request so far, and their cuts.
+struct Finished {
+    outputs: Vec<Output>,
+    cuts: Vec<Cut>,
+    /// Index of the last kept message.
+    last_index: usize,
+}
+
+impl Finished {
+    /// Adds a kept entry: with the text `joined` in place of its own, or none where that is merged into another's.
+    fn keep(&mut self, entry: Entry, joined: Option<String>, is_merged: bool) {
+        let tokens = entry.tokens();
+        let index = match entry.origin {
+            Origin::View(index) => index,
+            Origin::Backfill(message) => {
+                self.cuts.push(cut(self.last_index, Reason::MissingResult, Tokens::ZERO, tokens));
+                self.outputs.push(Output::New(message));
+                return;
+            }
+        };
+        self.last_index = index;
+        if !entry.calls.is_empty() || entry.tool_call_id.is_some() {
+            self.cuts.push(cut(index, Reason::MalformedCall, Tokens::ZERO, Tokens::ZERO));
+        }
+        let changed = entry.pieces.iter().filter(|piece| piece.text.is_some() || piece.repaired.is_some());
+        self.cuts.extend(changed.map(|piece| cut(index, piece.reason, piece.original_tokens, piece.tokens)));
+        if is_merged || joined.is_some() {
+            self.cuts.push(cut(index, Reason::Joined, tokens, tokens));
+        }
+        if is_merged {
+            return;
+        }
+        let mut edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
+        edit.content = joined.or(edit.content);
+        self.outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
+    }
+}
+
+fn cut(index: usize, reason: Reason, tokens_before: Tokens, tokens_after: Tokens) -> Cut {
+    Cut { index, reason, tokens_before, tokens_after }
 }
 
 fn edit(pieces: Vec<Piece>, calls: Vec<(usize, CallEdit)>, tool_call_id: Option<String>) -> Edit {

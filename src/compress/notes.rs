@@ -167,21 +167,7 @@ impl<'l> Notes<'l> {
                 items.push(Placed::Entry(position, None));
             }
         }
-        for item in &mut items {
-            let Placed::Entry(position, joined) = item else { continue };
-            let entry = &draft.entries[*position];
-            if entry.dropped.is_some() {
-                continue;
-            }
-            tokens += entry.tokens();
-            if let Some(mut texts) = texts.remove(position) {
-                texts.retain(|text| !text.is_empty());
-                let text = texts.join(BETWEEN);
-                tokens -= content(draft, *position).map_or(Tokens::ZERO, |(tokens, _)| tokens);
-                tokens += draft.variant_tokens(&text);
-                *joined = Some(text);
-            }
-        }
+        tokens += join(draft, &mut items, texts);
         (items, tokens)
     }
 
@@ -219,6 +205,27 @@ impl<'l> Notes<'l> {
 /// The separator of joined texts, and its tokens.
 const BETWEEN: &str = "\n\n";
 const JOINT: Tokens = Tokens(1);
+
+/// Joins the `texts` of entries that others are joined to; returns the tokens of all kept entries.
+fn join(draft: &Draft<'_, '_>, items: &mut [Placed], mut texts: BTreeMap<usize, Vec<String>>) -> Tokens {
+    let mut tokens = Tokens::ZERO;
+    for item in items {
+        let Placed::Entry(position, joined) = item else { continue };
+        let entry = &draft.entries[*position];
+        if entry.dropped.is_some() {
+            continue;
+        }
+        tokens += entry.tokens();
+        if let Some(mut texts) = texts.remove(position) {
+            texts.retain(|text| !text.is_empty());
+            let text = texts.join(BETWEEN);
+            tokens -= content(draft, *position).map_or(Tokens::ZERO, |(tokens, _)| tokens);
+            tokens += draft.variant_tokens(&text);
+            *joined = Some(text);
+        }
+    }
+    tokens
+}
 
 impl Note {
     fn text(&self, language: Language) -> Option<String> {

@@ -100,6 +100,11 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
             compare(column, field.of(line.text));
         }
     }
+    few_of_each(of_other_shape, by_column, most)
+}
+
+/// Returns the odd lines, in order. Another shape of more than `most` lines is not odd; of such a column only the ends are.
+fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<(f64, usize)>>, most: usize) -> Vec<usize> {
     let mut odd = of_other_shape;
     if odd.len() > most {
         odd.clear();
