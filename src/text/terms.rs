@@ -191,7 +191,16 @@ struct Parts<'r, I: Iterator<Item = usize>, R> {
 
 impl<I: Iterator<Item = usize>, R: TextReader> Parts<'_, I, R> {
     /// Ends the parts that end at `at` or before.
+    #[inline]
     fn reach(&mut self, at: usize) {
+        if self.end.is_some_and(|end| end <= at) {
+            self.end_parts(at);
+        }
+    }
+
+    /// Apart from [`Self::reach`]: no part ends before most words.
+    #[inline(never)]
+    fn end_parts(&mut self, at: usize) {
         while self.end.is_some_and(|end| end <= at) {
             self.end = self.ends.next();
             self.terms.ends.push(index(self.terms.all.len()));

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
+use memchr::memchr;
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::tokens::BuildMixedHasher;
 
 use super::Class;
 use super::severity::{Level, Scan};
@@ -40,7 +43,8 @@ const DENSE: usize = 3;
 
 /// Classes the units of a text by their words. O(n).
 pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec<Class> {
-    let mut seen: HashMap<u64, u32> = HashMap::with_capacity(units.len().min(SEEN));
+    let mut seen: HashMap<u64, u32, BuildMixedHasher> =
+        HashMap::with_capacity_and_hasher(units.len().min(SEEN), BuildMixedHasher);
     let (mut path, mut frames) = ("", Frames::None);
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
     for (&unit, scan) in units.iter().zip(scans) {
@@ -164,7 +168,7 @@ fn is_noise(line: &str) -> bool {
     let is_bar = || ["█", "━━", "#####", "=====>"].iter().any(|bar| line.contains(bar));
     let is_blob = bytes.len() > 100
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
-    is_blob || (bytes.contains(&b'%') && is_bar())
+    is_blob || (memchr(b'%', bytes).is_some() && is_bar())
 }
 
 /// Returns the path of a hit such as `src/a.rs:12:` or `src/a.rs-12-`, and what follows.

@@ -39,7 +39,8 @@ const LINE_BYTES: usize = 600;
 
 /// Returns the units with odd lines, in order.
 pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
-    let lines: Vec<usize> = (0..units.len()).filter(|&i| units[i].opens && !line(text, units[i]).is_empty()).collect();
+    let said = units.iter().enumerate().filter(|(_, unit)| unit.opens).map(|(i, unit)| (i, line(text, *unit)));
+    let lines: Vec<(usize, &str)> = said.filter(|(_, line)| !line.is_empty()).collect();
     if lines.len() < MIN_LINES {
         return Vec::new();
     }
@@ -48,8 +49,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
         let from = nth * step;
         from + usize::try_from(spread(nth as u64 + 1) >> 33).unwrap_or(0) % step.min(lines.len() - from)
     };
-    let at = |nth: usize| line(text, units[lines[nth]]);
-    let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| at(sampled(nth))));
+    let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| lines[sampled(nth)].1));
     let place = |nth: usize| {
         let (shape, nth, mut fields) = (sample.line(nth).shape, sampled(nth), Vec::new());
         let mut shape_at = |nth: usize| {
@@ -57,7 +57,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
                 return sample.line(nth / step).shape;
             }
             fields.clear();
-            read(at(nth), &mut fields)
+            read(lines[nth].1, &mut fields)
         };
         (0..nth).rev().take(MAX_PLACES).take_while(|&before| shape_at(before) == shape).count()
     };
@@ -68,12 +68,12 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     // By column: the last regular field; mostly the next is the same.
     let mut last = vec![""; usual.columns.len()];
     let (mut shape_before, mut place) = (None, 0);
-    for (nth, &i) in lines.iter().enumerate() {
+    for (nth, &(i, text)) in lines.iter().enumerate() {
         let line = if nth == sampled(nth / step) {
             sample.line(nth / step)
         } else {
             fields.clear();
-            Line { text: at(nth), shape: read(at(nth), &mut fields), fields: &fields }
+            Line { text, shape: read(text, &mut fields), fields: &fields }
         };
         place = if shape_before == Some(line.shape) { place + 1 } else { 0 };
         shape_before = Some(line.shape);

@@ -98,6 +98,16 @@ impl<'t> Looking<'t> {
         Self { line, from, mask_quotes, in_quotes: false, hash: SEED, level: Level::None, words: 0, known: &KNOWN }
     }
 
+    /// Judges a word that is in [`KNOWN`] or has a capital.
+    fn judge_word(&mut self, start: usize, word: &Word) {
+        let line = self.line.as_bytes();
+        // A unit may end within a long word.
+        let end = (word.end - self.from).min(line.len());
+        if self.known.may_have(word.hash) || is_camel_tail(&line[start..end]) {
+            self.level = self.level.max(judge(line, start, end));
+        }
+    }
+
     fn scan(&self) -> Scan {
         let level = if self.line.starts_with("E   ") { Level::Leading } else { self.level };
         Scan { template: self.hash, level, words: self.words }
@@ -114,11 +124,8 @@ impl TextReader for Looking<'_> {
         if !self.in_quotes {
             self.hash = mix(self.hash, if has_digit { u64::from(b'#') } else { word.hash });
         }
-        let line = self.line.as_bytes();
-        // A unit may end within a long word.
-        let end = (word.end - self.from).min(line.len());
-        if self.known.may_have(word.hash) || (word.classes & UPPER != 0 && is_camel_tail(&line[start..end])) {
-            self.level = self.level.max(judge(line, start, end));
+        if self.known.may_have(word.hash) || word.classes & UPPER != 0 {
+            self.judge_word(start, word);
         }
     }
 
