@@ -36,6 +36,7 @@ const LIMITS: &[&str] = &[
     r"limit(?: (?:is|of|to))?:? ?\(?(\d+)",
     r"limit for this model is (\d+)",
     r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)",
+    r"context (?:window |length )?is full:? \(?(\d+)",
     r"\bslot context:? (\d+)",
     r"\bn_ctx\w*\W{1,4}(\d+)",
     r"\bmax_(?:model|seq)_len\W{1,4}(\d+)",
@@ -47,6 +48,8 @@ const LIMITS: &[&str] = &[
     r"\[\d+, ?(\d+)\]",
     r"(?:最大|上限|限制|不超过|不能超过|最多|超过|超出|大于)[^\d\n]{0,40}?(\d+)",
     r"(?:лимит|максимум|предел)[^\d\n]{0,40}?(\d+)",
+    r"\bfits (\d+)",
+    r"(?:\blimite|kontextfenster|fenêtre|finestra|ventana|janela)[^\d\n]{0,40}?(\d+)",
     r"максимальн[^\d\n]{0,80}?(\d+)",
     r"(?:최대|제한|한도|コンテキスト長)[^\d\n]{0,60}?(\d+)",
     r"(\d+) ?(?:토큰|トークン)?(?:을|를)? ?(?:초과|を超え)",
@@ -87,7 +90,7 @@ static EXCEEDED_BY: LazyLock<Regex> = LazyLock::new(|| compile(r"exceeded by (\d
 /// Inclusive in the first group, exclusive in the second.
 static ROOM: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens|model) (?:of|is)|<=|\d >|tokens >|exceeds?(?: (?:the )?(?:limit|max(?:imum)?):?)?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
+        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens|model) (?:of|is|von)|, max:?|<=|\d >|tokens >|exceeds?(?: (?:the )?(?:limit|max(?:imum)?):?)?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
     )
 });
 /// Each names the input, so that a small number is none of the status or of an index.

@@ -73,6 +73,10 @@ const PATTERNS: &[(Symptom, &str)] = &[
     (Strong, r">=? n_ctx\b|\bn_ctx (?:is |was )?(?:overflow|exceeded|full|reached)|\boverflow…\bn_ctx\b"),
     // TensorRT-LLM: "default_max_tokens (-1000) = max_seq_len (8192) - splited_prompt_len (9192) - query_token_len (0)".
     (Strong, r"\bmax_seq_len\W{1,3}\d+\W{1,5}\w*prompt_len\b"),
+    (
+        Strong,
+        r"supports? (?:at most|up to|only|a maximum of) \d+ tokens of context|max(?:imum)? context \(?\d+\)? (?:tokens? )?(?:was |has been |is )?(?:reached|exceeded|full)|context (?:window |length )?is full",
+    ),
     // SambaNova: "The provided prompt is 6000 tokens long, so … requires a sequence length of 10096".
     (Strong, r"prompt is \d+ tokens long…\b(?:sequence|context) length"),
     (Strong, r"> (?:the )?(?:model |max(?:imum)? )?context\b|ctx_overflow\b|exceed…\bsession[ _]len"),
@@ -266,7 +270,9 @@ const PATTERNS: &[(Symptom, &str)] = &[
         r#"(?:^|[ \n"':,.(\[{]|，|。|：|！|模型|本次|当前|您的|的|错误)(?:输出|生成|补全|回复|回答|思考)(?:的)? ?(?:tokens?|长度) ?(?:数|数量|总数)?(?:超过|超出|大于|超限)"#,
     ),
     (Output, r"max_?(?:\w+_)?tokens…(?:范围|超过|超出|大于|过大|超限|非法|不合法|无效|最大|上限|不能|小于|以下)"),
-    (Output, r"最大(?:输出|生成|补全|回复)…(?:超过|超出|大于|不能|限制|上限)"),
+    (Output, r"最大(?:输出|生成|补全|回复)…(?:超过|超出|大于|不能|限制|上限)|(?:输出|生成|补全)长度(?:不能|不得|不可|不应)(?:超过|大于)"),
+    (Output, r"(?:出力|生成)(?:トークン|長)…(?:超え|超過|上回)|\bausgabe\w*…(?:überschr|zu (?:groß|lang|hoch))"),
+    (Output, r"\b(?:output|completion) tokens? must not exceed"),
     (
         Combined,
         r"(?:(?:input|prompt|inputs)\b|\b(?:input|prompt)_token)…(?:and|\+|plus) (?:the |max(?:imum)? )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
@@ -348,6 +354,9 @@ const PATTERNS: &[(Symptom, &str)] = &[
         Other,
         r"频率|限流|并发|速率|配额|余额|每分钟|每天|每日|欠费|稍后|次数|密钥|鉴权|图片|图像|音频|视频|文件|超时|用户名|密码|名称|标题|函数名|工具名",
     ),
+    // What a channel says of an answer that is sent there, and rates in other languages.
+    (Other, r"飞书|企业微信|钉钉|\b(?:telegram|feishu|lark|dingtalk|wecom|discord|slack|whatsapp)\b"),
+    (Other, r"毎分|分あたり|분당|в минуту|pro minute|par minute|por minuto|al minuto"),
     // Something else is too long: "The user field is too long (maximum 64 tokens)", "Request header too large".
     (
         Other,
@@ -390,11 +399,11 @@ const PATTERNS: &[(Symptom, &str)] = &[
     // but reasoning_content is missing in assistant tool call message at index 7". Source: opencode#24722, pi#4602, new-api#3121.
     (
         Reasoning,
-        r"\breasoning_(?:content|details)\b…(?:must be|missing|required|passed back|not found|cannot be empty)",
+        r"\breasoning_(?:content|details)\b…(?:must (?:not )?be|missing|required|passed back|not found|cannot be empty)",
     ),
     (
         Reasoning,
-        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|(?:回传|传回|携带|带上|保留|缺失|缺少)…reasoning_content|reasoning_content…(?:缺失|缺少|必须|必填|不能为空)",
+        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|(?:回传|传回|携带|带上|保留|缺失|缺少)…reasoning_content|reasoning_content…(?:缺失|缺少|必须|必填|不能为空)|(?:回传|传回|携带|带上)…思考内容|思考内容…(?:回传|传回)|\b(?:thinking|reasoning) content\b…\bmust be (?:passed|sent|given) back",
     ),
     // Anthropic: "Expected `thinking` or `redacted_thinking`, but found `tool_use`", "`thinking` … blocks in the latest assistant
     // message cannot be modified", "Invalid `signature` in `thinking` block".
@@ -406,7 +415,7 @@ const PATTERNS: &[(Symptom, &str)] = &[
     // call is missing a thought_signature", "Thought signature is not valid", "Corrupted thought signature."
     (
         Reasoning,
-        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature|\bthought[ _]signature`?(?: is| was)? (?:not valid|invalid|missing|corrupt)|(?:corrupt|invalid|malformed|bad)(?:ed)? `?(?:thought|thinking)[ _]signature|\breasoning[ _]content must be (?:preserved|kept|included)|encrypted content\b…\n?…\n?…could not be (?:verified|decrypted)",
+        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature|\bthought[ _]signature`?(?: is| was)? (?:not valid|invalid|missing|corrupt)|(?:corrupt|invalid|malformed|bad)(?:ed)? `?(?:value at )?(?:thought|thinking)[ _]signature|\breasoning item signature|\breasoning[ _]content must be (?:preserved|kept|included)|encrypted content\b…\n?…\n?…could not be (?:verified|decrypted)",
     ),
     (
         Subject,

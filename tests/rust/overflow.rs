@@ -415,6 +415,11 @@ fn reasoning_that_is_missed_is_a_kind_of_its_own() {
         "Corrupted thought signature.",
         "messages.1.content.0: thinking block signature is invalid",
         "Reasoning content must be preserved in multi-turn tool calls",
+        "messages[3]: reasoning_content must not be empty when thinking is enabled",
+        "thinking content of assistant message with tool_calls must be passed back",
+        "请在后续请求中传回思考内容",
+        "Unable to verify reasoning item signature",
+        "Invalid value at thought_signature: Base64 decoding failed",
     ] {
         for text in wrapped(text) {
             let found = detect_overflow(&failed(400, &text));
