@@ -149,9 +149,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
 
         self.take_pinned(&mut selector);
-        self.protect_newest(&mut selector, stated);
+        let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
-            self.take_own_words(&mut selector, &pins, &typed, &asked_for);
+            self.take_own_words(&mut selector, &pins, &typed, &asked_for, keeps_newest);
+        } else if keeps_newest {
+            self.take_newest(&mut selector);
         }
         self.protect(&mut selector);
 
@@ -176,7 +178,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Returns the estimated tokens of pins that `is_one` picks, each alone in its message; at most [`Self::few_tokens`].
     fn pinned_tokens(&self, pins: &[Pin], is_one: impl Fn(Claim) -> bool) -> f32 {
         let those = pins.iter().filter(|pin| is_one(pin.claim));
-        those.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum::<f32>().min(self.few_tokens())
+        those.map(|pin| pin.taken_tokens + FRAMING + 2.0 * FIRST_MARK).sum::<f32>().min(self.few_tokens())
     }
 
     /// Charges the lines of calls to their groups, and the lines of earlier ledgers to the room.
@@ -302,16 +304,18 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Takes the newest group if it fits beside `rules` and the lines for the calls before it: dropping notes is better than
-    /// cutting it.
-    fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
+    /// Returns whether the newest group fits whole beside `rules` and the lines for the calls before it: dropping notes is
+    /// better than cutting it.
+    fn keeps_newest(&self, rules: f32) -> bool {
         let lines = self.lines_tokens(Tier::LastRound) + self.lines_tokens(Tier::Older);
         let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * self.draft.note_tokens().as_f32() } else { 0.0 };
         let is_sure = said + rules == 0.0 || self.room_beside_newest() < self.room;
-        if is_sure && self.tier_tokens(Tier::Newest) + said + rules <= self.room {
-            self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
-            selector.settle();
-        }
+        is_sure && self.tier_tokens(Tier::Newest) + said + rules <= self.room
+    }
+
+    fn take_newest(&self, selector: &mut Selector<'_>) {
+        self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
+        selector.settle();
     }
 
     /// Takes the rest of what is protected: a newest group that is too large, and the last round. They leave a quarter of

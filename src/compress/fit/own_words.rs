@@ -46,7 +46,9 @@ pub(super) struct Pin {
     /// Normalised for comparison: whole, and without a label.
     normal: String,
     unlabelled: String,
-    pub(super) tokens: f32,
+    tokens: f32,
+    /// Estimated tokens of all that stays with it: its parts, or its message.
+    pub(super) taken_tokens: f32,
 }
 
 impl Pin {
@@ -120,14 +122,18 @@ impl<'l> ClaimLimits<'l> {
 impl Fit<'_, '_, '_> {
     /// Takes the user's words: first what holds from then on, then what the request asks for by name, whoever said it, then
     /// all of it, if the user says little; newest first, up to the limit of each.
+    ///
+    /// A newest group that is kept comes behind what holds from then on: if the estimates were too low, it is cut before that.
     pub(super) fn take_own_words(
         &self,
         selector: &mut Selector<'_>,
         pins: &[Pin],
         typed: &[f32],
         asked_for: &[(usize, usize)],
+        keeps_newest: bool,
     ) {
-        let start = selector.used();
+        let mut newest = if keeps_newest { self.tier_tokens(Tier::Newest) } else { 0.0 };
+        let start = selector.used() + newest;
         let room = |share: f32| start + (self.room - start) * share;
         let requests = self.requests(typed);
         let talk = self.talk(typed, &requests);
@@ -135,6 +141,11 @@ impl Fit<'_, '_, '_> {
         let (mut seen, mut unlabelled, mut again) = (HashSet::new(), HashSet::new(), Vec::new());
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
             if claim == Claim::Brief {
+                if keeps_newest {
+                    selector.settle();
+                    self.take_newest(selector);
+                    newest = 0.0;
+                }
                 self.take_asked_for(selector, asked_for);
             }
             let Some(limit) = limits.next(claim) else { continue };
@@ -143,7 +154,7 @@ impl Fit<'_, '_, '_> {
                     continue;
                 }
                 if unlabelled.insert(&pin.unlabelled) {
-                    selector.take_within(limit, |selector| pin.take(selector));
+                    selector.take_within(limit - newest, |selector| pin.take(selector));
                 } else {
                     again.push((pin, limit));
                 }
@@ -226,6 +237,7 @@ impl Fit<'_, '_, '_> {
             let bare = without_label(said);
             let whole = normal(said);
             let unlabelled = if bare.len() == said.len() { whole.clone() } else { normal(bare) };
+            let mut taken = text.len();
             let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
             let parts = block.map(|(block, parts)| {
                 if of != Some(block) {
@@ -240,11 +252,13 @@ impl Fit<'_, '_, '_> {
                     last_end += parts[last].bytes as usize;
                     last += 1;
                 }
+                taken = last_end - end;
                 (block, first..last)
             });
             let of_piece = self.draft.entries[entry].pieces[piece].tokens.as_f32();
-            let tokens = of_piece * count(sentence.len()) / count(text.len().max(1));
-            pins.push(Pin { claim, group, parts, normal: whole, unlabelled, tokens });
+            let share = |bytes: usize| of_piece * count(bytes) / count(text.len().max(1));
+            let (tokens, taken_tokens) = (share(sentence.len()), share(taken));
+            pins.push(Pin { claim, group, parts, normal: whole, unlabelled, tokens, taken_tokens });
         }
         pins
     }

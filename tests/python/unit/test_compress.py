@@ -443,3 +443,51 @@ def test_a_rule_that_is_said_again_gives_way_to_another() -> None:
         shown = str(fit_messages(messages, budget).messages)
         assert "Never delete" in shown, budget
         assert "German" in shown, budget
+
+
+def test_rules_stay_at_every_budget_beside_a_newest_group_that_nearly_fills_it() -> None:
+    rules = ["From now on call me Captain.", "Always answer in German."]
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You are careful."}]
+
+    def say(text: str) -> None:
+        number = sum(message["role"] == "user" for message in messages)
+        time = f"[Message Time: 2026-11-26T08:25:5{number}.012064]"
+        messages.append({"role": "user", "content": f"{time}\nTask {number} of 402: {text}"})
+
+    def call(name: str, arguments: dict[str, Any], result: str) -> None:
+        key = f"c{len(messages)}"
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        calls = [{"id": key, "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages.append({"role": "tool", "tool_call_id": key, "content": result})
+
+    def pay(number: int) -> None:
+        to = {"to": f"acct-402x{number}", "amount": 20 + number}
+        call("send_payment", to, f"paid, receipt RX70{number:02}")
+
+    def read(number: int, lines: int = 22) -> None:
+        log = (
+            f"2026-11-25 10:00:{line:02} GET /orders/{number}-{line} 200 OK {line * 37 % 997}ms"
+            for line in range(lines)
+        )
+        call("fetch_log", {"id": f"log402x{number}", "lines": lines}, "\n".join(log))
+
+    paste = " pasted text" * 819
+    for text, numbers in [
+        (f"{rules[0]} Look into it.{paste}", []),
+        (f"Look into it.{paste}", [11, 12]),
+        (f"{rules[1]} Look into it.", [21]),
+        ("Look into it.", [30]),
+        (f"Look into it.{paste}", [40, 41]),
+    ]:
+        say(text)
+        for number in numbers:
+            read(100 + number, 40)
+            pay(number)
+        messages.append({"role": "assistant", "content": "Done."})
+    say("Look into it.")
+    for number in (500, 510, 530):
+        read(number)
+    for budget in range(500, 2_600, 7):
+        kept = json.dumps(fit_messages(messages, budget, "my-model").messages)
+        assert [rule for rule in rules if rule not in kept] == [], budget
