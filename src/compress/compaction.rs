@@ -156,10 +156,16 @@ impl CompactionStep {
     }
 }
 
-/// Returns the last step of the conversation, or `None` where it needs none.
+/// Returns the last step of the conversation, or `None` where it needs none. The request of the messages before index `asked`
+/// is a step in any case.
 ///
 /// O(messages).
-pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>) -> Option<CompactionStep> {
+pub fn last_step(
+    view: &[Message<'_>],
+    arrived: &Arrived,
+    request: &Request<'_>,
+    asked: Option<usize>,
+) -> Option<CompactionStep> {
     let mut walk = Walk::new(view, arrived, request);
     if walk.overhead + arrived.tokens.iter().sum::<Tokens>() <= walk.budget {
         return None;
@@ -168,7 +174,7 @@ pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>)
     let mut last = None;
     for at in before_assistant.chain([view.len()]) {
         walk.go_to(at);
-        if walk.fixed() + walk.used > walk.budget {
+        if asked == Some(at) || walk.fixed() + walk.used > walk.budget {
             last = walk.step().or(last);
         }
     }

@@ -4,9 +4,11 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
 use crate::cache::{Allowance, Cache, STEPS};
+use crate::conversation::last_user_index;
 use crate::error::Result;
 use crate::message::Message;
 
+use super::asked_again::asks_for_lost;
 use super::compaction::{Arrived, CompactionStep, Made, last_step};
 use super::digest::Digest;
 use super::plan::Plan;
@@ -29,14 +31,14 @@ pub struct CompactionCache {
 }
 
 impl Default for CompactionCache {
-    /// Returns a cache for one conversation: it keeps the last step only.
+    /// Returns a cache for one conversation: it keeps the last two steps: see [`asks_for_lost`].
     fn default() -> Self {
         Self::holding(0)
     }
 }
 
 impl CompactionCache {
-    /// Returns a cache of steps of at most `max_bytes` together; it always keeps the last one.
+    /// Returns a cache of steps of at most `max_bytes` together; it always keeps the last two.
     pub fn holding(max_bytes: usize) -> Self {
         Self::within(Allowance::Bytes(max_bytes))
     }
@@ -68,9 +70,18 @@ impl CompactionCache {
         }
         let plan = late::planned(view, request, view.len(), |view, _| {
             let arrived = Arrived::of(view, request);
-            Ok(match last_step(view, &arrived, request) {
+            Ok(match last_step(view, &arrived, request, None) {
                 None => arrived.plan,
-                Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
+                Some(step) => {
+                    let made = self.made(&step, view, request)?;
+                    let asked = last_user_index(view)
+                        .filter(|&question| question >= step.at && asks_for_lost(view, question, &step, &made))
+                        .and_then(|question| last_step(view, &arrived, request, Some(question + 1)));
+                    match asked {
+                        Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
+                        None => step.join(&made, arrived, view, request),
+                    }
+                }
             })
         })?;
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
@@ -102,8 +113,8 @@ impl CompactionCache {
             bytes += made.bytes();
             bytes <= max_bytes
         });
-        let least = usize::from(matches!(self.allowance, Allowance::Bytes(_)));
-        let kept = within.count().max(least);
+        let least = if matches!(self.allowance, Allowance::Bytes(_)) { 2 } else { 0 };
+        let kept = within.count().max(least).min(all.len());
         let dropped = all.split_off(kept);
         drop(all);
         // Dropped after the lock is released.

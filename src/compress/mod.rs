@@ -6,6 +6,7 @@
 //! results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a provider has rejected.
 
 mod archive_paths;
+mod asked_again;
 mod asked_for;
 mod bounds;
 mod candidates;
@@ -66,7 +67,7 @@ pub use superseded::superseded_results;
 /// Returns the plan for the next call, or `None` if the messages may be sent unchanged.
 ///
 /// The same messages give the same plan; more of them give one that begins with the same messages, until the budget is
-/// reached again: see [`CompactionCache`]. After a rejection, a caller that wants smaller requests passes a smaller
+/// reached again, or for the turn in which the user asks by name for what was left out: see [`CompactionCache`]. After a rejection, a caller that wants smaller requests passes a smaller
 /// `window_tokens`.
 ///
 /// Usual cost, with every count cached and nothing cut: one look at each message.

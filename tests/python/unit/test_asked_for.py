@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
 import pytest
 
-from nanobot_context import count_tokens, fit_messages
+from nanobot_context import Compressor, compress_messages, count_tokens, fit_messages
 
 NAMED = [
     ("The forwarder lost PO-77120 at the border.", "Where was PO-77120 lost?"),
@@ -76,3 +77,38 @@ def test_the_sentence_that_is_asked_for_stays_of_a_long_message(role: str) -> No
         messages = [*talk, {"role": "user", "content": question}]
         fitted = fit_messages(messages, count_tokens(messages) // 8).messages
         assert any(said in str(message["content"]) for message in fitted[:-1]), question
+
+
+def test_a_conversation_that_was_cut_before_the_question_has_its_answer_for_that_turn() -> None:
+    """`compress_messages` cuts in rare steps; what is asked for by name is worth another one."""
+    draw = random.Random(7)
+
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "content": text}
+
+    def sentence() -> str:
+        return " ".join(draw.choice(part) for part in (WHO, DOES, WHAT, HOW))
+
+    talk, facts = [said("system", "You help.")], []
+    for number in range(400):
+        facts.append(f"{sentence()[:-1]} for OPS-{4_000 + 37 * number}.")
+        text = " ".join([sentence(), facts[-1], sentence(), sentence()])
+        talk += [said("user", text), said("assistant", "Fine.")]
+    compressor = Compressor(6_000, "gpt-4o")
+    first = compressor.compress([*talk, said("user", "Please go on.")])
+    asked = [*talk, said("user", "And what was it that happened for OPS-4740?")]
+    shown = compressor.compress(asked)
+    assert facts[20] not in json.dumps(first)
+    assert facts[20] in json.dumps(shown)
+    # All requests of the turn begin alike, in every process.
+    call = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    asked += [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "Nothing."},
+    ]
+    again = compressor.compress(asked)
+    assert again[: len(shown)] == shown
+    assert again == compress_messages(asked, 6_000, "gpt-4o")
+    # The next turn goes on from where the one before the question was.
+    later = [*asked, said("assistant", "It was that."), said("user", "Thank you.")]
+    assert compressor.compress(later)[: len(first) - 1] == first[:-1]
