@@ -43,6 +43,10 @@ fn is_material(line: &str) -> bool {
     {
         return true;
     }
+    // A member of an object in JSON, an element of an array.
+    if first == b'"' && (bare.contains("\":") || bare.ends_with("\",")) {
+        return true;
+    }
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
     let behind = &bare[digits..];
     if digits > 0 && (behind.starts_with(['|', '\t', '→']) || behind.starts_with(['-', ':', '/']) && digits > 1) {

@@ -296,3 +296,11 @@ def test_an_overflow_names_the_largest_tools() -> None:
         compress_messages([said("user", "Hi. " * 800)], 1_000, MODEL, tools=tools)
     assert list(raised.value.largest_tools) == ["large", "some", "more"]
     assert sum(raised.value.largest_tools.values()) < raised.value.parts["tools"]
+
+
+@pytest.mark.parametrize("indent", [None, 1, 2])
+def test_what_pasted_json_says_is_no_rule_of_the_users(indent: int | None) -> None:
+    rows = [{"id": number, "note": "do not edit", "tags": ["never", "x"]} for number in range(20)]
+    said = "Answer in bullet points only."
+    assert standing_rules(json.dumps(rows, indent=indent) + f"\n{said}") == [said]
+    assert standing_rules(f'"Never" means never.\n{said}')[-1] == said
