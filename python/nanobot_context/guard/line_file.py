@@ -24,9 +24,9 @@ from nanobot_context.forks import ThreadLock
 # file grows on.
 _LOCK_SECONDS = 0.25
 
+_FLAGS = os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 # A pipe that nobody reads is not waited for.
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
-_FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS |= getattr(os, "O_NONBLOCK", 0)
 
 
 class LineFile:
@@ -90,7 +90,9 @@ class LineFile:
 
     def _write(self, line: bytes, *, is_alone: bool) -> None:
         """Write `line`, all of it or, where `is_alone` says that nobody else writes, nothing."""
-        handle = os.open(self.path, _FLAGS, 0o600)
+        # A pipe that is open for reading, too, always has a reader.
+        flags = os.O_WRONLY if self.path.is_fifo() else os.O_RDWR
+        handle = os.open(self.path, _FLAGS | flags, 0o600)
         try:
             size = os.fstat(handle).st_size
             if is_alone and size:

@@ -211,11 +211,14 @@ def test_the_file_has_one_line_for_each_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
-def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_that_nobody_reads_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     os.mkfifo(tmp_path / "events.jsonl")
     file = LineFile(tmp_path / "events.jsonl", 1_000)
     file.write({"number": 1})
     assert list(file.lines()) == []
+    assert "events cannot be written" in caplog.text
 
 
 def test_the_file_is_put_aside_when_it_is_full_and_three_older_ones_are_kept(
