@@ -4,6 +4,7 @@
 //! quotations, tables) is recognised by the form of its lines and claims nothing (`typed`).
 
 mod claim;
+mod forms;
 mod lexicon;
 mod signs;
 mod typed;

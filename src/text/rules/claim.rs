@@ -31,6 +31,9 @@ pub enum Claim {
 const MAX_BRIEF_WORDS: usize = 8;
 const MIN_BRIEF_CHARACTERS: usize = 4;
 const MAX_BRIEF_CHARACTERS: usize = 16;
+/// The same for sentences whose words say what they are.
+const MAX_SHORT_WORDS: usize = 10;
+const MAX_SHORT_CHARACTERS: usize = 24;
 const FIRST_WIDE: char = '\u{2e80}';
 
 /// Returns the claim of a sentence.
@@ -47,12 +50,18 @@ pub fn claim(sentence: &str) -> Option<Claim> {
     let is_asked = is_asked(said);
     let said = if is_ascii { said.to_ascii_lowercase() } else { said.to_lowercase().replace('’', "'") };
     let words: Vec<(usize, &str)> = words(&said).collect();
-    let mut signs = Signs::new(is_asked);
+    let mut signs = Signs::new(is_asked, is_short_enough(&said, &words));
     signs.read_words(&said, &words)?;
     if !is_ascii {
         signs.read_wide(&said);
     }
     signs.claim(|| is_brief(&said, &words))
+}
+
+/// Returns whether a sentence is so short that weak signs say what it is.
+fn is_short_enough(said: &str, words: &[(usize, &str)]) -> bool {
+    let wide = if said.is_ascii() { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
+    if wide == 0 { words.len() <= MAX_SHORT_WORDS } else { wide <= MAX_SHORT_CHARACTERS }
 }
 
 /// Returns whether a sentence has a few words.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Claim;
+use super::forms::forms;
 use crate::text::bytes::Filter;
 use crate::tokens::BuildMixedHasher;
 
@@ -32,6 +33,16 @@ pub enum Sign {
     Past,
     /// Asks for an answer: "Can you tell me why …?"
     Unsure,
+    /// A verb that asks for something, in a sentence of a few words.
+    Verb,
+    /// Tells of the user, or of what holds, in a brief sentence: "Tables I can do without."
+    Short,
+    /// A deadline if [`Sign::Day`] says which: "by Friday".
+    Due,
+    Day,
+    /// Starts a question that asks for something if [`Sign::Next`] is in it: "Could it be shorter next time?"
+    May,
+    Next,
     /// May precede the start of a sentence: "And one more thing: …".
     Filler,
     /// Means nothing, though a part of it would.
@@ -54,6 +65,10 @@ pub enum Position {
     Asked,
     /// Anywhere behind that.
     Behind,
+    /// A word or two before the end: "only Marek".
+    Last,
+    /// Behind a comma, a few words before the end: ", not Bern."
+    Comma,
 }
 
 /// The words of a phrase behind its first, its sign and place.
@@ -103,6 +118,15 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     for row in include_str!("../rules.tsv").lines().filter(|row| !row.starts_with('#')) {
         let mut cells = row.split('\t');
         let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
+        if kind == "verb" {
+            for form in phrases.split(", ").flat_map(|verb| forms(place, verb)) {
+                let mut words = words(&form).map(|(_, word)| xxh3_64(word.as_bytes()));
+                if let (Some(hash), None) = (words.next(), words.next()) {
+                    start.entry(hash).or_default().push((Vec::new(), Sign::Verb, Position::Start));
+                }
+            }
+            continue;
+        }
         let (sign, is_wide) = (sign(kind), matches!(place, "in" | "clause" | "close" | "open"));
         let place = match place {
             "start" => Position::Start,
@@ -111,6 +135,8 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "clause" => Position::Clause,
             "asked" => Position::Asked,
             "behind" | "open" => Position::Behind,
+            "last" => Position::Last,
+            "comma" => Position::Comma,
             _ => Position::Anywhere,
         };
         for phrase in phrases.split(", ") {
@@ -157,6 +183,12 @@ fn sign(kind: &str) -> Sign {
         "past" => Sign::Past,
         "filler" => Sign::Filler,
         "plain" => Sign::Plain,
+        "order" => Sign::Claims(Claim::Order),
+        "short" => Sign::Short,
+        "due" => Sign::Due,
+        "day" => Sign::Day,
+        "may" => Sign::May,
+        "next" => Sign::Next,
         _ => Sign::Bound,
     }
 }

@@ -1,6 +1,7 @@
 //! Reads the signs in a sentence, and decides its claim.
 
 use super::Claim;
+use super::forms::{asks_by_form, verbs_of};
 use super::lexicon::{LEXICON, Position, Sign, words};
 
 /// Words that make a condition general.
@@ -16,6 +17,10 @@ const MAX_TOLD_CHARS: usize = 24;
 
 /// Most characters of a heading behind "rule".
 const MAX_HEADING_CHARS: usize = 40;
+
+/// Most words of a sentence that asks by [`Sign::Verb`], and most behind a comma in a contrast.
+const MAX_ASKING_WORDS: usize = 14;
+const MAX_CONTRAST_WORDS: usize = 3;
 
 /// The place of a word in its sentence.
 #[derive(Default)]
@@ -52,8 +57,8 @@ struct FoundPhrase<'s> {
     /// Its words but the first.
     rest: &'s [&'s str],
     place: Position,
-    /// Whether it ends the sentence.
-    is_last: bool,
+    /// How many words follow.
+    words_behind: usize,
 }
 
 /// What the words of a sentence say of it.
@@ -64,26 +69,33 @@ pub struct Signs {
     is_asked: bool,
     /// Whether the rest is asked for.
     is_open: bool,
+    /// Whether the sentence has so few words that they may be weak signs.
+    is_short: bool,
+    /// How many words of scripts with spaces it has.
+    word_count: usize,
 }
 
 impl Signs {
-    pub fn new(is_asked: bool) -> Self {
-        Self { is_asked, ..Self::default() }
+    pub fn new(is_asked: bool, is_short: bool) -> Self {
+        Self { is_asked, is_short, ..Self::default() }
     }
 
     /// Returns the claim of the sentence.
     pub fn claim(self, is_brief: impl Fn() -> bool) -> Option<Claim> {
-        if self.is_asked && !self.is_open {
-            return None;
-        }
         let has = |sign| self.signs.contains(&sign);
+        if self.is_asked && !self.is_open {
+            return (self.is_short && has(Sign::May) && has(Sign::Next)).then_some(Claim::Wish);
+        }
+        let is_due = has(Sign::Due) && has(Sign::Day) && !has(Sign::Past);
+        let is_trait = !self.is_asked && self.is_short && (is_due || has(Sign::Short) && !has(Sign::Past));
         let is_manner = has(Sign::Manner) && (has(Sign::Bound) || has(Sign::Hint));
         match self.best {
             Some(_) if self.is_asked && has(Sign::Unsure) => Some(Claim::Wish),
-            None | Some(Claim::Told) if self.is_asked => None,
+            None | Some(Claim::Told) if self.is_asked => (self.is_short && has(Sign::Next)).then_some(Claim::Wish),
             Some(Claim::Told) if has(Sign::Mine) && has(Sign::Is) => Some(Claim::Trait),
+            None | Some(Claim::Told) if is_trait => Some(Claim::Trait),
             None | Some(Claim::Told) if is_brief() => Some(Claim::Brief),
-            Some(Claim::Wish) if is_manner || has(Sign::Bound) && !self.is_open => Some(Claim::Rule),
+            Some(Claim::Wish | Claim::Order) if is_manner || has(Sign::Bound) && !self.is_open => Some(Claim::Rule),
             Some(Claim::Wish) if has(Sign::Hint) || has(Sign::Bound) => Some(Claim::Order),
             best => best,
         }
@@ -92,7 +104,7 @@ impl Signs {
     fn meet(&mut self, sign: Sign) {
         let claim = match sign {
             Sign::Claims(claim) => Some(claim),
-            Sign::Manner => Some(Claim::Wish),
+            Sign::Manner | Sign::Verb => Some(Claim::Wish),
             Sign::Setting => Some(Claim::Rule),
             _ => None,
         };
@@ -102,12 +114,18 @@ impl Signs {
 
     /// Reads words of scripts with spaces; `None` if the sentence is about others.
     pub fn read_words(&mut self, said: &str, words: &[(usize, &str)]) -> Option<()> {
+        self.word_count = words.len();
         let mut clause = Clause { is_first: true, is_start: true, ..Clause::default() };
         let mut word_end = 0;
         for (i, &(at, word)) in words.iter().enumerate() {
             clause.go_to(i, said[word_end..at].trim_end());
             word_end = at + word.len();
-            if self.is_asked && !self.is_open && !clause.is_start && !clause.is_comma {
+            if self.is_asked
+                && !self.is_open
+                && !clause.is_start
+                && !clause.is_comma
+                && !self.signs.contains(&Sign::May)
+            {
                 continue;
             }
             // "If a test fails, …" is said of all of them.
@@ -136,7 +154,14 @@ impl Signs {
         for (rest, sign, place) in LEXICON.phrases(word, clause.is_start || clause.is_comma) {
             let end = i + 1 + rest.len();
             let (first, before, behind) = (words[0].1, &said[..at], &said[at + word.len()..]);
-            let found = FoundPhrase { first, before, behind, rest, place: *place, is_last: end == words.len() };
+            let found = FoundPhrase {
+                first,
+                before,
+                behind,
+                rest,
+                place: *place,
+                words_behind: words.len().saturating_sub(end),
+            };
             let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
             if end > words.len() || !self.holds(*sign, &found, clause) || !follows() {
                 continue;
@@ -146,18 +171,26 @@ impl Signs {
             if *sign == Sign::Plain {
                 break;
             }
-            if *sign == Sign::Asks {
-                clause.opens_at = Some(end);
+            match sign {
+                Sign::Asks => clause.opens_at = Some(end),
+                // "Bei Fehlern brich ab."
+                Sign::When if i == 0 && matches!(word, "bei" | "im" | "при") => {
+                    clause.opens_at = Some(end + usize::from(rest.is_empty()));
+                }
+                _ => {}
             }
             self.apply(*sign, &found, clause)?;
-            let is_wish =
-                matches!(place, Position::Start | Position::Asked) && matches!(sign, Sign::Manner | Sign::Claims(_));
+            let is_wish = matches!(place, Position::Start | Position::Asked)
+                && matches!(sign, Sign::Manner | Sign::Verb | Sign::Claims(_));
             if i > 0 && clause.is_start && is_wish {
                 clause.lead.into_iter().for_each(|sign| self.meet(sign));
             }
         }
-        if !is_known && clause.is_start && self.is_open {
-            self.read_form(word);
+        if !is_known && clause.is_start {
+            if self.is_open {
+                self.read_form(word);
+            }
+            self.read_request(said, words, i, clause);
         }
         Some(is_filler)
     }
@@ -167,7 +200,9 @@ impl Signs {
         match found.place {
             Position::Start => clause.is_start || sign == Sign::Asks,
             Position::First => clause.is_first,
-            Position::End => found.is_last,
+            Position::End => found.words_behind == 0,
+            Position::Last => (1..=2).contains(&found.words_behind),
+            Position::Comma => clause.is_comma && (1..=MAX_CONTRAST_WORDS).contains(&found.words_behind),
             Position::Asked => clause.is_start && (self.is_open || clause.lead.is_some()),
             Position::Behind => self.is_open,
             Position::Anywhere | Position::Clause => true,
@@ -182,7 +217,11 @@ impl Signs {
             Sign::Asks => self.open(),
             Sign::Plain | Sign::Filler => {}
             Sign::When => clause.lead = Some(Sign::Hint),
-            Sign::Past => clause.lead = None,
+            Sign::Past => {
+                clause.lead = None;
+                self.meet(sign);
+            }
+            Sign::Verb if self.word_count > MAX_ASKING_WORDS => {}
             Sign::Setting if !is_set(found.behind, found.rest) => {}
             Sign::Claims(Claim::Rule)
                 if found.place == Position::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
@@ -205,6 +244,27 @@ impl Signs {
             (self.best, self.signs) = (None, Vec::new());
         }
         self.is_open = true;
+    }
+
+    /// Reads a verb that asks by its form: "Explícalo", "Tutoie-moi", "Считай".
+    fn read_request(&mut self, said: &str, words: &[(usize, &str)], i: usize, clause: &Clause) {
+        let (at, word) = words[i];
+        if self.word_count > MAX_ASKING_WORDS || self.is_asked {
+            return;
+        }
+        let is_verb = |verb: &str| {
+            LEXICON.phrases(verb, true).any(|(rest, sign, place)| {
+                *place == Position::Start
+                    && rest.is_empty()
+                    && matches!(sign, Sign::Verb | Sign::Manner | Sign::Claims(Claim::Wish))
+            })
+        };
+        if asks_by_form(word, &said[at + word.len()..]) || verbs_of(word).any(|verb| is_verb(&verb)) {
+            self.meet(Sign::Verb);
+            if i > 0 {
+                clause.lead.into_iter().for_each(|sign| self.meet(sign));
+            }
+        }
     }
 
     /// Reads an English verb in another form: "would you mind using", "if you showed".
