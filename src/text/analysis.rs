@@ -116,6 +116,11 @@ impl Analysis {
         self.segments.as_ref().map(Segments::kind)
     }
 
+    /// Returns whether a program wrote it; see [`Segments::is_material`].
+    pub fn is_material(&self) -> bool {
+        self.segments.as_ref().is_some_and(Segments::is_material)
+    }
+
     /// Returns the number of names, with repetitions.
     pub fn names(&self) -> usize {
         self.names.len()

@@ -16,6 +16,7 @@ mod history;
 mod ledger;
 mod overflow;
 mod owned;
+mod pasted;
 mod promises;
 mod recovery;
 #[cfg(feature = "redis")]

@@ -239,7 +239,8 @@ const CHINESE_RULE: &str = "以后都用中文回答，不要删除任何备份�
 fn with_rules(all_rules: &[&str]) -> Vec<Owned> {
     let mut messages = conversation(&[("exec", "{}", &log()), ("http_get", "{}", &rows())], "Continue.");
     for rule in all_rules.iter().rev() {
-        let line = |i: usize| format!("Entry {i} of my notes is about the garden behind the old house, {TREES}.");
+        // Lines of one shape are a log, in which a rule would be the odd one.
+        let line = |i: usize| format!("Entry {i}{} of my notes is about the garden, {TREES}.", ", now".repeat(i % 40));
         let notes = format!("{}{rule}\n{}", lines(20, line), lines(20, |i| line(20 + i)));
         messages.insert(1, Owned::new(Role::Assistant, "Noted."));
         messages.insert(1, Owned::new(Role::User, notes));
@@ -404,18 +405,6 @@ fn what_the_user_typed_comes_before_long_answers_and_results() {
         assert!((0..40).all(|i| paragraphs(&short).any(|text| text == fact(i))), "{is_call}");
         assert!(short.iter().any(|message| message.role != Role::User), "there is room for others");
     }
-}
-
-#[test]
-fn what_the_user_pasted_is_weighed_like_a_result() {
-    let pasted = format!("Here is the log:\n```\n{}\n```\nNever restart the old host.", log());
-    let mut messages = conversation(&[("exec", "{}", &rows()), ("exec", "{}", &log())], "Continue.");
-    messages.insert(1, Owned::new(Role::Assistant, "I see."));
-    messages.insert(1, Owned::new(Role::User, pasted.clone()));
-    let short = fit(&messages, 15);
-    let user: Vec<&str> = paragraphs(&short).filter(|text| text.starts_with("Here is the log:")).collect();
-    assert!(user[0].contains("Never restart the old host."), "{}", user[0]);
-    assert!(user[0].matches("finished job_").count() < 100, "{}", user[0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::text::elision::NEAR_GAPS;
 use crate::text::estimate::count;
-use crate::text::segments::{Class, Kind};
+use crate::text::segments::Class;
 
 use super::super::queue::Choice;
 use super::super::scoring::{Author, Document, Scoring};
@@ -20,10 +20,8 @@ pub struct Rating {
 impl Rating {
     pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
         let Document { author, message, ref analysis, .. } = scoring.documents()[document];
-        // A log or a table that the user pasted is rated like a result.
-        let is_pasted = author == Author::User
-            && matches!(analysis.kind(), Some(Kind::Log | Kind::Json | Kind::Table | Kind::Search));
-        if matches!(author, Author::User | Author::Assistant) && !is_pasted {
+        // A log or a table is rated like a result, whoever shows it.
+        if matches!(author, Author::User | Author::Assistant) && !analysis.is_material() {
             let factor = if scoring.says_little(document) { QUIET_TALK } else { 1.0 };
             return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
         }

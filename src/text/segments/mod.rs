@@ -24,6 +24,7 @@ use std::ops::Range;
 use json::Tree;
 
 use super::elision::Marks;
+use super::excerpt::is_fence;
 use super::terms::Terms;
 
 /// The class of a piece, by its form alone; the fit turns it into weight.
@@ -118,6 +119,8 @@ impl Span {
 #[derive(Debug)]
 pub struct Segments {
     kind: Kind,
+    /// Whether most lines repeat the shapes of others.
+    has_pattern: bool,
     pieces: Vec<Span>,
     tree: Option<Tree>,
 }
@@ -139,7 +142,7 @@ impl Segments {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::tree(text) {
             let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
-            return (Self { kind: Kind::Json, pieces, tree: Some(tree) }, terms);
+            return (Self { kind: Kind::Json, has_pattern: false, pieces, tree: Some(tree) }, terms);
         }
         let form = detect::form(text);
         let mut units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
@@ -155,10 +158,18 @@ impl Segments {
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
+        // Around the user's sentences a fence without the other would open or close something else. In all texts: recall at 50 %
+        // .900 -> .898.
+        let of_cut = units.iter().zip(&mut classes).filter(|_| !cuts.is_empty());
+        for (_, class) in of_cut.filter(|(unit, _)| unit.opens && is_fence(unit.line(text))) {
+            *class = class.or(Class::Header);
+        }
         // Among similar lines a comment is not noise, and only the first header, or one that ends all, counts.
         let head = classes.iter().position(|class| *class == Class::Header);
         let is_end = |line: usize, class: Class| class == Class::Header && line + 1 == units.len();
-        for line in odd::odd(text, &units) {
+        let odd = odd::odd(text, &units);
+        let has_pattern = odd.is_some();
+        for line in odd.unwrap_or_default() {
             if scans[line].words > 0 && head != Some(line) && !is_end(line, classes[line]) {
                 classes[line] = classes[line].or(Class::Outlier);
             }
@@ -173,12 +184,17 @@ impl Segments {
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        (Self { kind: form.kind, pieces, tree: None }, terms)
+        (Self { kind: form.kind, has_pattern, pieces, tree: None }, terms)
     }
 
     /// Returns the kind of the text.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Returns whether a program wrote it rather than a person: by its kind, or because its lines repeat each other's shapes.
+    pub fn is_material(&self) -> bool {
+        self.has_pattern || matches!(self.kind, Kind::Log | Kind::Json | Kind::Table | Kind::Search)
     }
 
     /// Returns the pieces in the order of the text.

@@ -13,6 +13,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::units::Unit;
+use crate::text::elision;
+use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
 use fields::{FieldSpan, FieldValue, read, spread};
@@ -37,12 +39,12 @@ const FIELDS: usize = 8;
 /// Compared bytes of a line.
 const LINE_BYTES: usize = 600;
 
-/// Returns the units with odd lines, in order.
-pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
+/// Returns the units with odd lines, in order; `None` for a text without a pattern.
+pub fn odd(text: &str, units: &[Unit]) -> Option<Vec<usize>> {
     let said = units.iter().enumerate().filter(|(_, unit)| unit.opens).map(|(i, unit)| (i, line(text, *unit)));
-    let lines: Vec<(usize, &str)> = said.filter(|(_, line)| !line.is_empty()).collect();
+    let lines: Vec<(usize, &str)> = said.filter(|(_, line)| is_compared(line)).collect();
     if lines.len() < MIN_LINES {
-        return Vec::new();
+        return None;
     }
     let step = lines.len().div_ceil(SAMPLE);
     let sampled = |nth: usize| {
@@ -61,7 +63,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
         };
         (0..nth).rev().take(MAX_PLACES).take_while(|&before| shape_at(before) == shape).count()
     };
-    let Some(mut usual) = Usual::of(&sample, step, &place) else { return Vec::new() };
+    let mut usual = Usual::of(&sample, step, &place)?;
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
     let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
     let mut by_column = vec![Vec::new(); usual.columns.len()];
@@ -100,7 +102,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
             compare(column, field.of(line.text));
         }
     }
-    few_of_each(of_other_shape, by_column, most)
+    Some(few_of_each(of_other_shape, by_column, most))
 }
 
 /// Returns the odd lines, in order. Another shape of more than `most` lines is not odd; of such a column only the ends are.
@@ -130,6 +132,11 @@ const NO_COLUMNS: Range<usize> = 0..0;
 fn line(text: &str, unit: Unit) -> &str {
     let line = unit.said(text).trim_end();
     &line[..line.floor_char_boundary(LINE_BYTES)]
+}
+
+/// Returns whether a line counts: fences and earlier marks stand around lines.
+fn is_compared(line: &str) -> bool {
+    !line.is_empty() && !is_fence(line) && elision::read_gap(line).is_none()
 }
 
 /// Lines that were read.
@@ -273,6 +280,10 @@ mod tests {
     use super::super::units::units;
     use super::fields::number;
     use super::*;
+
+    fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
+        super::odd(text, units).unwrap_or_default()
+    }
 
     /// Returns the odd lines among a hundred that `line` writes, the `odd` ones in their places.
     fn odd_among(line: impl Fn(usize) -> String, odd_lines: &[(usize, &str)]) -> Vec<String> {
