@@ -8,7 +8,8 @@ use crate::text::names::names;
 use super::compaction::{CompactionStep, Made};
 use super::plan::Output;
 
-/// A message with more names is a task, not a question.
+/// A longer message, or one with more names, is a task, not a question.
+const MOST_BYTES: usize = 240;
 const MOST_NAMES: usize = 16;
 
 /// A name in more messages is the subject of the conversation.
@@ -17,15 +18,18 @@ const RARELY: usize = 2;
 /// Returns whether the message at `question` names something that the messages before `step` say and those that it left do
 /// not. O(bytes) for each name.
 pub(super) fn asks_for_lost(view: &[Message<'_>], question: usize, step: &CompactionStep, made: &Made) -> bool {
-    let mut asked = Vec::new();
+    let (mut asked, mut bytes) = (Vec::new(), 0);
     view[question].each_text(|text, media| {
-        if media.is_none() {
+        bytes += text.as_str().len();
+        if media.is_none() && bytes <= MOST_BYTES {
             asked.extend(names(text.as_str()).into_iter().map(|name| &text.as_str()[name]));
         }
     });
     asked.sort_unstable();
     asked.dedup();
-    asked.len() <= MOST_NAMES && asked.into_iter().any(|name| is_lost(name, &view[..step.at], made))
+    bytes <= MOST_BYTES
+        && asked.len() <= MOST_NAMES
+        && asked.into_iter().any(|name| is_lost(name, &view[..step.at], made))
 }
 
 /// Returns whether few of the messages in `older` have `name`, and none of those that stay.

@@ -91,7 +91,7 @@ class Counted:
     ) -> bool:
         """Return whether a prompt of which `theirs` was reported may have been cut.
 
-        It was not if that is what its length makes it, or no more than what was new to a provider
+        It was not if that is what its length makes it, or as much as what was new to a provider
         that may report what was in no cache; nor if the prompt before grew by more than was new in
         it, for then not all of them are reported alike. `count` counts messages here.
         """
@@ -104,7 +104,8 @@ class Counted:
             if tokens > (count(grown) if grown else 0) * factor + framing:
                 return False
         new = reports.new(messages)
-        return not new or theirs > count(new) * _NEW_TEXT
+        low, high = RATIOS[0], _NEW_TEXT
+        return not new or not count(new) * low <= theirs <= count(new) * high
 
     def was_cut(
         self,

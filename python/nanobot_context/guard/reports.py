@@ -21,7 +21,7 @@ DENSE = 3.0
 AS_BEFORE = 0.9
 # By so much a report may differ from what the length of a prompt makes it, of a server that goes by
 # length.
-_BY_LENGTH = 0.05
+_BY_LENGTH = 0.03
 _KEPT = 8
 # No model reads less: a smaller report is of what was in no cache.
 _LEAST_READ = 1_024
