@@ -406,7 +406,7 @@ class _Run:
         joined = {cut.index for cut in cuts if cut.reason == _JOINED}
         own = sorted(sent.places)
         for index in joined.difference(own):
-            # Its text stands in the message of the nearest one before it.
+            # Its text is part of the nearest message before it.
             sent.places[index] = sent.places[own[bisect(own, index) - 1]]
         sent.joined = frozenset(joined - {cut.index for cut in cuts if cut.reason != _JOINED})
         sent.messages = messages

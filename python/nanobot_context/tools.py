@@ -132,7 +132,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _described(value: Any, change: Callable[[str, bool], str | None], depth: int = 0) -> Any:
-    """Return a schema with other descriptions; a tool's own stand at its top or in `function`."""
+    """Return a schema with other descriptions; a tool's own are at its top or in `function`."""
     if isinstance(value, list):
         return [_described(one, change, depth + 1) for one in value]
     if not isinstance(value, Mapping):

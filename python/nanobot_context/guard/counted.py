@@ -9,7 +9,7 @@ from typing import Any
 
 from nanobot_context.guard.ratios import RATIOS
 from nanobot_context.guard.reports import AS_BEFORE, DENSE, ESTIMATED, Reports, characters
-from nanobot_context.identity import common_length
+from nanobot_context.identity import begins_with, common_length
 from nanobot_context.reasoning import THOUGHTS
 
 # Texts are known by their hashes, up to so many.
@@ -31,10 +31,6 @@ class Prompt:
     hashes: list[int]
     ours: int
     theirs: int
-
-    def precedes(self, messages: list[Any]) -> bool:
-        """Return whether `messages` go on from this one."""
-        return 0 < len(self.messages) == common_length(self.messages, messages)
 
 
 @dataclass(slots=True)
@@ -93,7 +89,7 @@ class Counted:
 
         It was not if that is what its length makes it, or as much as what was new to a provider
         that may report what was in no cache; nor if the prompt before grew by more than was new in
-        it, for then not all of them are reported alike. `count` counts messages here.
+        it, for then not all of them are reported alike. `count` counts messages here, none as 0.
         """
         reports = self.reports
         if reports.are_of_the_rest or reports.are_by_length(messages, theirs):
@@ -101,11 +97,10 @@ class Counted:
         if reports.growth is not None:
             grown, tokens = reports.growth
             factor, framing = _UNEVEN
-            if tokens > (count(grown) if grown else 0) * factor + framing:
+            if tokens > count(grown) * factor + framing:
                 return False
-        new = reports.new(messages)
-        low, high = RATIOS[0], _NEW_TEXT
-        return not new or not count(new) * low <= theirs <= count(new) * high
+        new = count(reports.new(messages))
+        return not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
 
     def was_cut(
         self,
@@ -132,7 +127,7 @@ class Counted:
             return False
         last, read = before
         new = messages[len(last) :]
-        grown = count(new) if new else 0
+        grown = count(new)
         counts = min(read / max(ours - grown, 1), 1.0)
         if theirs < read * AS_BEFORE:
             # Thoughts that went out before, and in no message, may be what is missing.
@@ -156,7 +151,7 @@ class Counted:
     def _before(self, messages: list[Any]) -> Prompt | None:
         """Return the last prompt, if `messages` begin with it."""
         last = self._last
-        return last if last and last.ours > 0 and last.precedes(messages) else None
+        return last if last and last.ours > 0 and begins_with(messages, last.messages) else None
 
 
 def _hash(message: dict[str, Any]) -> int:

@@ -356,7 +356,7 @@ class Exchange:
         length = estimated_tokens(messages)
         usage = replace(usage, window_tokens=self.fitter.stated(request).tokens)
         overflow, ours = self._given_away(attempt, usage, theirs, length)
-        if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
+        if _is_cut(overflow, theirs, ours):
             # The prompt was cut: that says nothing of how the provider counts.
             windows.assume(request.model, theirs, request.endpoint)
         else:
@@ -390,11 +390,14 @@ class Exchange:
         request, windows, messages = self.request, self.fitter.windows, attempt.messages
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         ours = self._worth_counting(attempt, theirs, usage.window_tokens or 0)
-        reads_too_little = could_cut and self._reads_too_little(attempt, theirs, length)
-        if ours is None and (
-            reads_too_little or (could_cut and self._grows_little(attempt, theirs))
-        ):
-            ours = self._counted(messages)
+        reads_too_little = False
+        if could_cut and not request.goes_on(messages):
+            reports = windows.reports_of(request.model, request.endpoint)
+            reads_too_little = windows.reads_no_more(
+                request.model, theirs, length, request.endpoint
+            ) or reports.reads_less(messages, theirs)
+            if ours is None and (reads_too_little or reports.grows_little(messages, theirs)):
+                ours = self._counted(messages)
         # A server that goes by length alone reports less than half of dense text, and cuts nothing.
         if could_cut and ours and theirs < ours and theirs < length:
             usage = replace(usage, counted_tokens=ours)
@@ -403,30 +406,18 @@ class Exchange:
             is_less = reads_too_little and theirs * 10 < ours * 9
             if is_less or self._was_cut(attempt, ours, theirs):
                 overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
-        if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
-            # No window is smaller than half of what is in every request.
-            is_window = theirs * 2 >= request.fixed_tokens()
-            if not (
-                is_window
-                and windows.could_be_cut(request.model, messages, theirs, request.endpoint)
-            ):
-                return None, ours
+        # No window is smaller than half of what is in every request.
+        if _is_cut(overflow, theirs, ours) and not (
+            theirs * 2 >= request.fixed_tokens()
+            and windows.could_be_cut(request.model, messages, theirs, request.endpoint)
+        ):
+            return None, ours
         return overflow, ours
 
-    def _reads_too_little(self, attempt: Attempt, theirs: int, length: int) -> bool:
-        """Return whether as little was read of a prompt as of a shorter one."""
-        model, endpoint = self.request.model, self.request.endpoint
-        windows = self.fitter.windows
-        return not self.request.goes_on(attempt.messages) and (
-            windows.reads_no_more(model, theirs, length, endpoint)
-            or windows.reads_less(model, attempt.messages, theirs, endpoint)
-        )
 
-    def _grows_little(self, attempt: Attempt, theirs: int) -> bool:
-        request = self.request
-        return not request.goes_on(attempt.messages) and self.fitter.windows.grows_little(
-            request.model, attempt.messages, theirs, request.endpoint
-        )
+def _is_cut(overflow: Overflow | None, theirs: int, ours: int | None) -> bool:
+    """Return whether `overflow` is a prompt of `ours` tokens that was cut to `theirs`."""
+    return overflow is not None and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
 
 
 def _usage_of(response: Any) -> Usage | None:

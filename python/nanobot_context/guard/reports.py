@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import linear_regression
 from typing import Any
 
-from nanobot_context.identity import common_length
+from nanobot_context.identity import begins_with, common_length
 from nanobot_context.reasoning import THOUGHTS
 
 # Reports in a row that were of more than what was new, of a provider that reports all that it read.
@@ -87,11 +87,11 @@ class Reports:
 
         Reasoning may have been left out by the server's template, so where there is any: no.
         """
+        if not (self.are_of_all and theirs < self._tokens * AS_BEFORE):
+            return False
         last = self._messages
         shared = common_length(last, messages)
-        if not (self.are_of_all and shared and theirs < self._tokens * AS_BEFORE):
-            return False
-        if any(message.keys() & THOUGHTS for message in (*last, *messages)):
+        if not shared or any(message.keys() & THOUGHTS for message in (*last, *messages)):
             return False
         gone, new = characters(last[shared:]), characters(messages[shared:])
         return gone <= new and theirs < (self._tokens - gone) * AS_BEFORE
@@ -105,8 +105,8 @@ class Reports:
 
     def last(self, messages: list[Any]) -> tuple[list[Any], int] | None:
         """Return the last prompt and what was reported of it, if `messages` begin with it."""
-        shared = common_length(self._messages, messages)
-        return (self._messages, self._tokens) if 0 < shared == len(self._messages) else None
+        known = self._messages, self._tokens
+        return known if begins_with(messages, self._messages) else None
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that the last prompt did not begin with, if it began so."""

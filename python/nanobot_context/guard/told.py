@@ -79,7 +79,7 @@ class Told:
         return next(iter(self._own()), None) if default is None else default
 
     def default_of(self, window: Any) -> int | None:
-        """Return the default that a number is or stands in for; `None` for a written number."""
+        """Return the default that a number is, or replaces; `None` for a written number."""
         for one, default in [*((own, own) for own in self._own()), *self._stand_ins]:
             if window is one:
                 return default

@@ -20,6 +20,7 @@ from nanobot_context.guard.limits import (
     name_of,
 )
 from nanobot_context.guard.ratios import RATIOS
+from nanobot_context.guard.reports import Reports
 from nanobot_context.guard.told import Told
 from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
@@ -228,8 +229,7 @@ class WindowResolver:
 
     def _uncounted(self, name: str, model: str | None, messages: list[Any]) -> int:
         """Return our count of those of `messages` that the provider has not counted."""
-        new = self._counted[name].new(messages)
-        return count_tokens(new, model) if new else 0
+        return _count(self._counted[name].new(messages), model)
 
     @alone
     def take_anew(self, model: str | None, messages: list[Any], endpoint: str = "") -> None:
@@ -273,7 +273,7 @@ class WindowResolver:
         if (known := self._counted[name].shared_with_last(messages)) is not None:
             last, shared = known
             gone = last.messages[shared:]
-            gone_tokens = count_tokens(gone, model) if gone else 0
+            gone_tokens = _count(gone, model)
             new = max(tokens - last.ours + gone_tokens, 0) * max(used, 1.0) * _NEW_TEXT
             framing = lesson.framing_tokens * (len(messages) - len(last.messages))
             by_last = last.theirs - int(gone_tokens * RATIOS[0]) + int(new) + framing
@@ -315,7 +315,7 @@ class WindowResolver:
         tools: list[Any] | None = None,
     ) -> bool:
         """Return whether a prompt was cut, by what was reported of the same conversation before."""
-        count = functools.partial(count_tokens, model=model)
+        count = functools.partial(_count, model=model)
         counted = self._counted[name_of(model, endpoint)]
         return counted.was_cut(messages, ours, theirs, tools, count=count)
 
@@ -323,7 +323,7 @@ class WindowResolver:
         self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
     ) -> bool:
         """Return whether only a cut explains that so little was reported of a prompt."""
-        count = functools.partial(count_tokens, model=model)
+        count = functools.partial(_count, model=model)
         return self._counted[name_of(model, endpoint)].could_be_cut(messages, theirs, count)
 
     @alone
@@ -333,17 +333,9 @@ class WindowResolver:
         """Remember what was reported of a prompt that was not cut."""
         self._counted[name_of(model, endpoint)].reports.add(messages, theirs)
 
-    def reads_less(
-        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
-    ) -> bool:
-        """Return whether a prompt was read as less than the last one, of which it has most."""
-        return self._counted[name_of(model, endpoint)].reports.reads_less(messages, theirs)
-
-    def grows_little(
-        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
-    ) -> bool:
-        """Return whether a prompt that goes on from the last was read as hardly longer."""
-        return self._counted[name_of(model, endpoint)].reports.grows_little(messages, theirs)
+    def reports_of(self, model: str | None, endpoint: str = "") -> Reports:
+        """Return what `model` has reported so far, to be read: `reported` adds to it."""
+        return self._counted[name_of(model, endpoint)].reports
 
     def learn(
         self, model: str | None, limit_tokens: int, endpoint: str = "", *, needed_tokens: int = 0
@@ -437,6 +429,11 @@ def _first_words(messages: list[Any]) -> str:
     """Return the user's first words, which identify a conversation."""
     said = (m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user")
     return str(next(said, ""))[:_FIRST_CHARS]
+
+
+def _count(messages: list[Any], model: str | None) -> int:
+    """Return the tokens of `messages` by our count; 0 of none, which have no framing either."""
+    return count_tokens(messages, model) if messages else 0
 
 
 def _size(window: Window) -> int:

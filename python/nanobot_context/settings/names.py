@@ -9,7 +9,7 @@ ENV_PREFIX = "NANOBOT_CONTEXT_"
 # Where nanobot's own file has settings.
 NANOBOT_PREFIX = "agents.defaults."
 
-# The settings that may stand in nanobot's own file, where documents 000 and 001 have them, and
+# The settings that nanobot's own file may have, where documents 000 and 001 have them, and
 # nanobot's own keys that look like them.
 NANOBOT_FIELDS = (
     "context_compression",

@@ -142,7 +142,6 @@ impl Fit<'_, '_, '_> {
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
             if claim == Claim::Brief {
                 if keeps_newest {
-                    selector.settle();
                     self.take_newest(selector);
                     newest = 0.0;
                 }

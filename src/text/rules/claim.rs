@@ -43,30 +43,24 @@ pub fn claim(sentence: &str) -> Option<Claim> {
         return None;
     }
     let is_ascii = said.is_ascii();
-    let is_short = is_ascii && !said.contains(' ');
-    if is_short {
+    if is_ascii && !said.contains(' ') {
         return None;
     }
     let is_asked = is_asked(said);
     let said = if is_ascii { said.to_ascii_lowercase() } else { said.to_lowercase().replace('’', "'") };
     let words: Vec<(usize, &str)> = words(&said).collect();
-    let mut signs = Signs::new(is_asked, is_short_enough(&said, &words));
+    let wide = if is_ascii { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
+    let is_short = if wide == 0 { words.len() <= MAX_SHORT_WORDS } else { wide <= MAX_SHORT_CHARACTERS };
+    let mut signs = Signs::new(is_asked, is_short);
     signs.read_words(&said, &words)?;
     if !is_ascii {
         signs.read_wide(&said);
     }
-    signs.claim(|| is_brief(&said, &words))
+    signs.claim(|| is_brief(wide, &words))
 }
 
-/// Returns whether a sentence is so short that weak signs say what it is.
-fn is_short_enough(said: &str, words: &[(usize, &str)]) -> bool {
-    let wide = if said.is_ascii() { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
-    if wide == 0 { words.len() <= MAX_SHORT_WORDS } else { wide <= MAX_SHORT_CHARACTERS }
-}
-
-/// Returns whether a sentence has a few words.
-fn is_brief(said: &str, words: &[(usize, &str)]) -> bool {
-    let wide = if said.is_ascii() { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
+/// Returns whether a sentence of so many `wide` characters has a few words.
+fn is_brief(wide: usize, words: &[(usize, &str)]) -> bool {
     if wide == 0 {
         return (2..=MAX_BRIEF_WORDS).contains(&words.len());
     }

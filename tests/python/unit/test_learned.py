@@ -250,14 +250,14 @@ def test_a_prompt_that_was_not_counted_here_is_known_to_be_cut_as_well() -> None
         # What is new may be all that was reported.
         windows.reported("m", [*talk, message("Go on.")], 12_830 + 5_800 * turn)
     longer = [*talk, message("Go on."), message("And now?" * 100)]
-    assert windows.reads_less("m", longer, 12_000)
-    assert not windows.reads_less("m", longer, 24_000)
+    assert windows.reports_of("m").reads_less(longer, 12_000)
+    assert not windows.reports_of("m").reads_less(longer, 24_000)
     # Others have other texts, and what is shorter may be read as less.
-    assert not windows.reads_less("m", [message("Another talk. " * 5_000)], 12_000)
-    assert not windows.reads_less("m", talk[:5], 12_000)
+    assert not windows.reports_of("m").reads_less([message("Another talk. " * 5_000)], 12_000)
+    assert not windows.reports_of("m").reads_less(talk[:5], 12_000)
     # A template may leave earlier thoughts out.
     thought = {"role": "assistant", "content": "Fine.", "reasoning_content": "Well. " * 9_000}
-    assert not windows.reads_less("m", [*longer, thought], 12_000)
+    assert not windows.reports_of("m").reads_less([*longer, thought], 12_000)
 
 
 def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
@@ -266,7 +266,7 @@ def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
     for turn in range(9):
         windows.reported("m", talk, 7_000 if turn == 0 else 90)
         talk += [message(f"Question {turn}, and some words more to read. " * 10)]
-        assert not windows.reads_less("m", talk, 90)
+        assert not windows.reports_of("m").reads_less(talk, 90)
 
 
 def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_below_1() -> None:
