@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nanobot_context.guard.ratios import RATIOS
+from nanobot_context.guard.ratios import COUNTS_KEPT, RATIOS, Size, grown
 from nanobot_context.guard.reports import AS_BEFORE, DENSE, ESTIMATED, Reports, characters
 from nanobot_context.identity import begins_with, common_length
 from nanobot_context.reasoning import THOUGHTS
 
 # Texts are known by their hashes, up to so many.
 _MOST_SEEN = 50_000
+# Sizes are kept of prompts with so many first messages: conversations differ there, and subagents.
+_MOST_BEGINNINGS = 64
 # A prompt that was cut: what is new counts at least so much of what the rest did; fewer tokens say
 # nothing.
 _LEAST_SHARE = 0.75
@@ -46,6 +48,7 @@ class Counted:
     reports_the_rest: bool = False
     _last: Prompt | None = None
     _seen: set[int] = field(default_factory=set)
+    _sizes: dict[int, list[Size]] = field(default_factory=dict)
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
         """Remember a count; return whether it covers the whole prompt."""
@@ -60,6 +63,8 @@ class Counted:
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         self._seen.update(hashes)
+        if hashes:
+            self._keep_size(hashes[0], (ours, len(messages), theirs))
         return True
 
     def goes_on(self, messages: list[Any]) -> bool:
@@ -76,6 +81,20 @@ class Counted:
             return None
         shared = common_length(last.messages, messages)
         return (last, shared) if shared else None
+
+    def grown(self, messages: list[Any], ours: int, framing: int) -> int | None:
+        """Return what `grown` says of a prompt of `ours` tokens that has a beginning in common."""
+        sizes = self._sizes.get(_hash(messages[0]), []) if messages else []
+        return grown(sizes, ours, len(messages), framing)
+
+    def _keep_size(self, first: int, size: Size) -> None:
+        """Keep the last sizes of prompts with one first message, and the smallest of them."""
+        sizes = self._sizes.pop(first, [])
+        if len(sizes) == COUNTS_KEPT:
+            sizes.remove(next(one for one in sizes if one != min(sizes)))
+        self._sizes[first] = [*sizes, size]
+        if len(self._sizes) > _MOST_BEGINNINGS:
+            del self._sizes[next(iter(self._sizes))]
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that have not been counted."""

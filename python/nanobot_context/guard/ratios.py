@@ -44,6 +44,9 @@ _FIXED_STEP = 64
 _STEP = 0.05
 _TOO_HIGH = 0.15
 
+# The size of a prompt: our tokens, messages, and the provider's tokens.
+Size = tuple[int, int, int]
+
 
 @dataclass(slots=True)
 class Ratio:
@@ -95,13 +98,12 @@ class Ratio:
         return round(min(steps * _STEP, RATIOS[1]), 2)
 
 
-def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
+def framing_of(counts: Sequence[Size]) -> int | None:
     """Return the tokens per message that a provider counts beyond ours.
 
-    `counts` are our tokens, messages, and the provider's tokens. Least squares about their means,
-    for what each request has, as tool schemas, may be counted in another way, too; 0 where tokens
-    of text alone explain the counts nearly as well. `None` where the counts are too few, or tokens
-    and messages grew together.
+    Least squares about their means, for what each request has, as tool schemas, may be counted in
+    another way, too; 0 where tokens of text alone explain the counts nearly as well. `None` where
+    the counts are too few, or tokens and messages grew together.
     """
     if len(counts) < _EVIDENCE_FRAMING:
         return None
@@ -126,11 +128,11 @@ def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
     return min(math.ceil(round(framing, 1)), MOST_FRAMING) if explains and framing >= 1 else 0
 
 
-def fixed_of(counts: Sequence[tuple[int, int, int]], framing: int) -> int | None:
+def fixed_of(counts: Sequence[Size], framing: int) -> int | None:
     """Return the tokens per request that a provider counts beyond ours.
 
-    `counts` as for `framing_of`, and what that found. `None` where the counts are too few, of the
-    same size, or not on one line.
+    `framing` is what `framing_of` found. `None` where the counts are too few, of the same size, or
+    not on one line.
     """
     if len(counts) < _EVIDENCE_FRAMING:
         return None
@@ -147,3 +149,24 @@ def fixed_of(counts: Sequence[tuple[int, int, int]], framing: int) -> int | None
     most = min(other for _, other in sizes) // 2
     # Rounded up, so that what is left for text is not above a step of its ratio.
     return min(max(math.ceil(round(fixed / _FIXED_STEP, 3)), 0) * _FIXED_STEP, most)
+
+
+def grown(sizes: Sequence[Size], ours: int, messages: int, framing: int) -> int | None:
+    """Return the most that a provider may count of a prompt, by how others of its kind grew.
+
+    `sizes` are of prompts with the same first message, as a rule the system's. The smallest is
+    what they all have, whatever our count makes of that; the rest grows as the others did. `None`
+    where too few did.
+    """
+    if not sizes:
+        return None
+    base, at_first, counted = min(sizes)
+    growths = [
+        (theirs - counted - framing * (number - at_first)) / (one - base)
+        for one, number, theirs in sizes
+        if one - base >= base * _SPREAD
+    ]
+    if len(growths) < _EVIDENCE or ours < base:
+        return None
+    growth = min(max(growths) + _MARGIN, RATIOS[1])
+    return counted + math.ceil(growth * (ours - base)) + framing * (messages - at_first)

@@ -264,12 +264,14 @@ class WindowResolver:
     ) -> int:
         """Return an upper bound on the provider's count, given our count `tokens` of `messages`.
 
-        Most is known of a prompt that begins as the last one did, which no ratio says so well.
+        Most is known of a prompt that begins as the last one did, and then of one that begins as
+        others did: no ratio says either so well.
         """
         name = name_of(model, endpoint)
         lesson = self.learned.of(name)
         used = self.ratio(model, messages, endpoint)
-        by_last = None
+        grown = self._counted[name].grown(messages, tokens, lesson.framing_tokens)
+        bounds = [] if grown is None else [grown]
         if (known := self._counted[name].shared_with_last(messages)) is not None:
             last, shared = known
             gone = last.messages[shared:]
@@ -278,14 +280,15 @@ class WindowResolver:
             framing = lesson.framing_tokens * (len(messages) - len(last.messages))
             by_last = last.theirs - int(gone_tokens * RATIOS[0]) + int(new) + framing
             if not gone:
-                return by_last
+                return min([by_last, *bounds])
+            bounds.append(by_last)
         ratio = lesson.ratios.get(prevailing_script(messages))
         most = used if ratio is None else ratio.at_most
         # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
         new = min(self._uncounted(name, model, messages), tokens) if most < 1.0 else 0
         text = new + int((tokens - new) * most)
         by_ratio = text + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
-        return by_ratio if by_last is None else min(by_ratio, by_last)
+        return min([by_ratio, *bounds])
 
     @alone
     def counted(

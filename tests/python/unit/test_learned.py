@@ -220,6 +220,29 @@ def test_what_a_prompt_begins_with_is_known_from_the_first_report_on() -> None:
     assert bound == ours
 
 
+def test_what_prompts_with_one_beginning_have_in_common_is_known_to_the_token() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    rules = {"role": "system", "content": "Be careful with what you are told. " * 900}
+    fixed = 7_000
+
+    def sent(turn: int, texts: int) -> tuple[list[dict[str, str]], int, int]:
+        # All is cut anew in each turn; the provider writes the tools shorter than they are here.
+        talk = [message(f"part {number} of turn {turn} " * 300) for number in range(texts)]
+        ours = count_tokens([rules, *talk], "house") + fixed
+        return [rules, *talk], ours, ours - 1_100
+
+    for turn, texts in enumerate((0, 2, 3)):
+        windows.counted("house", *sent(turn, texts))
+    messages, ours, theirs = sent(9, 3)
+    assert windows.at_most_in_theirs(ours, "house", messages) == ours, "too few are known"
+    windows.counted("house", *sent(4, 3))
+    bound = windows.at_most_in_theirs(ours, "house", messages)
+    assert theirs <= bound <= theirs * 1.03
+    # Sizes with another first message say nothing of this one.
+    other = [message("Sum this up."), *messages[1:]]
+    assert windows.at_most_in_theirs(ours, "house", other) >= ours
+
+
 @pytest.mark.parametrize("before", [2, 4, 9])
 def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int) -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
