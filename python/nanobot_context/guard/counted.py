@@ -63,7 +63,7 @@ class Counted:
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         self._seen.update(hashes)
-        if hashes:
+        if hashes and theirs >= RATIOS[0] * ours:
             self._keep_size(hashes[0], (ours, len(messages), theirs))
         return True
 
@@ -82,10 +82,10 @@ class Counted:
         shared = common_length(last.messages, messages)
         return (last, shared) if shared else None
 
-    def grown(self, messages: list[Any], ours: int, framing: int) -> int | None:
+    def grown(self, messages: list[Any], ours: int, framing: int, *, new: int) -> int | None:
         """Return what `grown` says of a prompt of `ours` tokens that has a beginning in common."""
         sizes = self._sizes.get(_hash(messages[0]), []) if messages else []
-        return grown(sizes, ours, len(messages), framing)
+        return grown(sizes, ours, len(messages), framing, new=new)
 
     def _keep_size(self, first: int, size: Size) -> None:
         """Keep the last sizes of prompts with one first message, and the smallest of them."""

@@ -151,12 +151,14 @@ def fixed_of(counts: Sequence[Size], framing: int) -> int | None:
     return min(max(math.ceil(round(fixed / _FIXED_STEP, 3)), 0) * _FIXED_STEP, most)
 
 
-def grown(sizes: Sequence[Size], ours: int, messages: int, framing: int) -> int | None:
+def grown(
+    sizes: Sequence[Size], ours: int, messages: int, framing: int, *, new: int = 0
+) -> int | None:
     """Return the most that a provider may count of a prompt, by how others of its kind grew.
 
     `sizes` are of prompts with the same first message, as a rule the system's. The smallest is
-    what they all have, whatever our count makes of that; the rest grows as the others did. `None`
-    where too few did.
+    what they all have, whatever our count makes of that; the rest grows as the others did, but for
+    `new` of our tokens, which are no fewer to the provider. `None` where too few grew.
     """
     if not sizes:
         return None
@@ -169,4 +171,6 @@ def grown(sizes: Sequence[Size], ours: int, messages: int, framing: int) -> int 
     if len(growths) < _EVIDENCE or ours < base:
         return None
     growth = min(max(growths) + _MARGIN, RATIOS[1])
-    return counted + math.ceil(growth * (ours - base)) + framing * (messages - at_first)
+    new = min(new, ours - base)
+    text = growth * (ours - base - new) + max(growth, 1.0) * new
+    return counted + math.ceil(text) + framing * (messages - at_first)

@@ -268,27 +268,26 @@ class WindowResolver:
         others did: no ratio says either so well.
         """
         name = name_of(model, endpoint)
-        lesson = self.learned.of(name)
-        used = self.ratio(model, messages, endpoint)
-        grown = self._counted[name].grown(messages, tokens, lesson.framing_tokens)
-        bounds = [] if grown is None else [grown]
-        if (known := self._counted[name].shared_with_last(messages)) is not None:
+        lesson, counted = self.learned.of(name), self._counted[name]
+        framing, used = lesson.framing_tokens, self.ratio(model, messages, endpoint)
+        bounds = []
+        if (known := counted.shared_with_last(messages)) is not None:
             last, shared = known
             gone = last.messages[shared:]
             gone_tokens = _count(gone, model)
-            new = max(tokens - last.ours + gone_tokens, 0) * max(used, 1.0) * _NEW_TEXT
-            framing = lesson.framing_tokens * (len(messages) - len(last.messages))
-            by_last = last.theirs - int(gone_tokens * RATIOS[0]) + int(new) + framing
+            added = max(tokens - last.ours + gone_tokens, 0) * max(used, 1.0) * _NEW_TEXT
+            by_last = last.theirs - int(gone_tokens * RATIOS[0]) + int(added)
+            bounds.append(by_last + framing * (len(messages) - len(last.messages)))
             if not gone:
-                return min([by_last, *bounds])
-            bounds.append(by_last)
+                return bounds[0]
+        # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
+        new = min(self._uncounted(name, model, messages), tokens)
+        if (by_growth := counted.grown(messages, tokens, framing, new=new)) is not None:
+            bounds.append(by_growth)
         ratio = lesson.ratios.get(prevailing_script(messages))
         most = used if ratio is None else ratio.at_most
-        # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
-        new = min(self._uncounted(name, model, messages), tokens) if most < 1.0 else 0
-        text = new + int((tokens - new) * most)
-        by_ratio = text + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
-        return min([by_ratio, *bounds])
+        text = int((tokens - new) * most + new * max(most, 1.0))
+        return min([text + framing * len(messages) + lesson.fixed_tokens, *bounds])
 
     @alone
     def counted(
