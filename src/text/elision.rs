@@ -44,7 +44,7 @@ pub const MISSING_RESULT: &str = "[no result was recorded for this call]";
 /// scattered.
 pub fn note(messages: usize, is_scattered: bool, language: Language) -> String {
     let plural = if messages == 1 { "" } else { "s" };
-    let where_else = if is_scattered { words(language, SCATTERED, "，在此处及后面几条之间") } else { "" };
+    let where_else = if is_scattered { words(language, SCATTERED, "，此处及下文") } else { "" };
     let messages = grouped(messages as u64);
     if is_chinese(language) {
         format!("[{OMITTED}{messages} 条消息{where_else}]")
@@ -57,9 +57,9 @@ pub fn note(messages: usize, is_scattered: bool, language: Language) -> String {
 const OMITTED: &str = "已省略 ";
 
 /// Most messages between two gaps that share a note.
-pub const NEAR_GAPS: usize = 8;
+pub const NEAR_GAPS: usize = 16;
 
-const SCATTERED: &str = " here and between the next ones";
+const SCATTERED: &str = " here and below";
 
 /// Returns the number of messages of a [`note`], and whether they are scattered; `None` for any other text.
 ///
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn marks_say_how_much_is_gone() {
         assert_eq!(note(1, false, Language::Other), "[1 message left out]");
-        assert_eq!(note(1200, true, Language::Other), "[1,200 messages left out here and between the next ones]");
+        assert_eq!(note(1200, true, Language::Other), "[1,200 messages left out here and below]");
         assert!(is_noted(&note(1, false, Language::Other)) && is_noted(&note(2, true, Language::Other)));
         assert_eq!(read_note(&note(1200, false, Language::Other)), Some((1200, false)));
         assert_eq!(read_note(&note(1200, true, Language::Other)), Some((1200, true)));
@@ -429,7 +429,7 @@ mod tests {
         let language = Language::Chinese;
         let (marks, at) = (Marks { language, archive_path: None }, Marks { language, archive_path: Some("a.txt") });
         assert_eq!(note(1200, false, language), "[已省略 1,200 条消息]");
-        assert_eq!(note(2, true, language), "[已省略 2 条消息，在此处及后面几条之间]");
+        assert_eq!(note(2, true, language), "[已省略 2 条消息，此处及下文]");
         for is_scattered in [false, true] {
             assert_eq!(read_note(&note(1200, is_scattered, language)), Some((1200, is_scattered)));
         }

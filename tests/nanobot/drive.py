@@ -222,8 +222,8 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
 
 
 NOTE = re.compile(
-    r"\[[\d,]+ messages? left out(?: here and between the next ones)?\]"
-    r"|\[已省略 [\d,]+ 条消息(?:，在此处及后面几条之间)?\]"
+    r"\[[\d,]+ messages? left out(?: here and below)?\]"
+    r"|\[已省略 [\d,]+ 条消息(?:，此处及下文)?\]"
     r"|\[(?:earlier parts left out, ledger|前文已省略部分的要点，编号) \w+\]"
     r"(?:\n(?:Names in them: |其中出现的名称：)[^\n]*)?"
     r"(?:\n(?:Done in them:|其中做过的操作：)(?:\n- [^\n]*)+)?"

@@ -18,8 +18,8 @@ from .histories import MODELS, Message, histories, tools
 
 NOTE = re.compile(
     r"\[(?:已省略 )?([\d,]+) "
-    r"(?:messages? left out(?: here and between the next ones)?"
-    r"|条消息(?:，在此处及后面几条之间)?)\]"
+    r"(?:messages? left out(?: here and below)?"
+    r"|条消息(?:，此处及下文)?)\]"
 )
 GAP = re.compile(
     r"\[\.\.\. (?:已省略 )?(?:([\d,]+) (?:(?:similar )?lines?|行(?:相似内容)?))?(?:, |，)?"

@@ -154,7 +154,8 @@ def answer(text: str) -> dict[str, Any]:
 def test_what_is_shortened_of_an_item_leaves_the_rest_of_it() -> None:
     call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"}
     result = {"type": "function_call_output", "id": "fco", "call_id": "c", "status": "completed"}
-    items = [USER, call, {**result, "output": "line\n" * 2_000}, answer("word " * 2_000), USER]
+    done = answer(" ".join(f"step{number} is done" for number in range(900)))
+    items = [USER, call, {**result, "output": "line\n" * 2_000}, done, USER]
     sent = fit_messages(items, 2_000, "gpt-5").messages
     assert [item.get("id") for item in sent] == [None, "fc", "fco", "m", None]
     assert sent[1] is call
