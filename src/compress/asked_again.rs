@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 
 use crate::message::{Message, Role};
-use crate::text::names::names;
+use crate::text::names::{names, opening_person};
 
 use super::compaction::{CompactionStep, Made};
 use super::plan::Output;
@@ -23,6 +23,7 @@ pub(super) fn asks_for_lost(view: &[Message<'_>], question: usize, step: &Compac
         bytes += text.as_str().len();
         if media.is_none() && bytes <= MOST_BYTES {
             asked.extend(names(text.as_str()).into_iter().map(|name| &text.as_str()[name]));
+            asked.extend(opening_person(text.as_str()));
         }
     });
     asked.sort_unstable();

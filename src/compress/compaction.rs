@@ -41,21 +41,26 @@ const LOW: (f32, f32) = (0.45, 0.8);
 const BESIDE_NEWEST: f64 = 0.1;
 const MAX_SAID_TOKENS: Tokens = Tokens(700);
 
-/// Most tokens of a short message.
-const SHORT_TOKENS: Tokens = Tokens(100);
+/// A longer message of the user may be material, not words.
+const SHORT_TOKENS: Tokens = Tokens(400);
 
 /// Maximum share of the cuttable tokens for pinned messages, taken before anything is weighed.
 const PINNED: f64 = 0.5;
 
-/// Share of what a step would leave free for the lines of calls with effects: each of them should be listed.
-const EFFECTS: f64 = 0.5;
+/// What a step keeps where the user's own messages need it, as a share of these, for marks and the rest of the talk stand
+/// beside them; and the most of the cuttable tokens for it.
+const SAID: (f64, f64) = (1.25, 0.9);
 
-/// Share of what a step keeps beside the newest group that such lines have in any case.
-const LINES: f64 = 0.6;
+/// Share of what a step would leave free for the lines of calls with effects: each of them should be listed.
+const EFFECTS: f64 = 0.9;
+
+/// Share of what a step keeps beside the newest group that such lines have in any case. With 0 the recorded trajectories
+/// reuse 0.948 of the prefix in place of 0.961, for steps come sooner.
+const LINES: f64 = 0.3;
 
 /// Bytes of a call for each token of its line, and most tokens of a line.
-const LINE_BYTES: usize = 3;
-const MAX_LINE_TOKENS: usize = 40;
+const LINE_BYTES: usize = 2;
+const MAX_LINE_TOKENS: usize = 48;
 
 /// Fractions of the window to which the size of system messages and tool schemas is rounded: a clock in the system prompt
 /// must not move a step.
@@ -121,15 +126,16 @@ impl CompactionStep {
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
         limits::large_results(&mut draft, &archive_paths, request.one_result_tokens());
-        if results::result_tokens(&draft) > request.all_results_tokens() {
-            results::shrink_results(&mut draft, &archive_paths, request.all_results_tokens());
-        }
         limits::long_messages(
             &mut draft,
             last_user,
             (limits.max_user_message_chars, limits.max_assistant_message_chars),
         );
         let left_out = fit::fit(&mut draft, &archive_paths, self.max_tokens, request)?;
+        // Behind the fit, which knows what of them is asked for.
+        if results::result_tokens(&draft) > request.all_results_tokens() {
+            results::shrink_results(&mut draft, &archive_paths, request.all_results_tokens());
+        }
         let system = system_tokens(&draft);
         let overhead = draft.overhead_tokens;
         let plan = finish::plan(draft, &left_out, &archive_paths);
@@ -287,7 +293,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let low = pinned + (free - pinned).share(self.low(free - pinned));
         let newest = pinned + self.newest_tokens();
         let beside = self.said_tokens.min(MAX_SAID_TOKENS).max(free.share(BESIDE_NEWEST));
-        let left = low.max(newest + beside);
+        let left = low.max(newest + beside).max(self.said_tokens.share(SAID.0).min(free.share(SAID.1)));
         let lines = self.effects_tokens - (left - newest).share(LINES);
         let effects = lines.min((free - left).share(EFFECTS));
         let room = (last_user + left + effects).min(self.budget - fixed);

@@ -160,7 +160,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let ledger_tokens = self.ledger_tokens(self.room - self.room_beside_newest() * (1.0 - SURE) - selector.used());
         self.fill(&mut selector, ledger_tokens);
         self.enforce_budget(&mut selector);
-        let used = self.enforce_counted_budget(&mut selector);
+        let mut used = self.enforce_counted_budget(&mut selector);
+        used = self.list_more(&selector, used);
         self.top_up_counted(&selector, used);
         self.left_out
     }
@@ -255,6 +256,24 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             counted = self.counted(self.budget_tokens);
         }
         counted
+    }
+
+    /// Gives what is left beside `used` to calls that have no line in the ledger; returns the tokens of the request.
+    fn list_more(&mut self, selector: &Selector<'_>, used: Tokens) -> Tokens {
+        if self.listed.unlisted.is_empty() {
+            return used;
+        }
+        let before = self.listed.clone();
+        if self.list_unlisted((self.budget_tokens - used).as_f32()) {
+            self.write_ledger(selector);
+            let counted = self.counted(self.budget_tokens);
+            if counted <= self.budget_tokens {
+                return counted;
+            }
+        }
+        self.listed = before;
+        self.write_ledger(selector);
+        used
     }
 
     /// Gives what is left beside `used` to shortened texts; reverts that if it exceeds the budget when counted.

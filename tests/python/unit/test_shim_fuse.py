@@ -24,7 +24,7 @@ from shim_classes import (
     shaped,
 )
 
-ANSWER = LLMResponse("fine", usage={"prompt_tokens": 3_000, "completion_tokens": 9})
+ANSWER = LLMResponse("fine", usage={"prompt_tokens": 5_000, "completion_tokens": 9})
 GUARD, EXCHANGE = "nanobot_context.guard.guard.", "nanobot_context.guard.exchange."
 FITTING = "nanobot_context.guard.fitting."
 WINDOWS, LIVE = "nanobot_context.guard.windows.WindowResolver.", "nanobot_context.guard.telemetry."

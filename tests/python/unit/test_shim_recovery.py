@@ -189,7 +189,7 @@ def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
     install(shaped(classes, generation))
     text = "max_tokens: 4096 > context_window: 8000 - input_tokens: 5000 = available_tokens: 3000"
     script = Script(error(f"Error: {text}"), LLMResponse("fine"), LLMResponse("fine"))
-    messages = conversation(8, 300)
+    messages = conversation(8, 280)
     assert 2_800 < count_tokens(messages) < 5_000
     provider = make_provider(classes, script)
     for _ in range(2):

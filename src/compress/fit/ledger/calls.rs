@@ -1,8 +1,11 @@
 //! Lists calls: each that changed something, and look-ups as far as there is room.
 
+use std::collections::HashSet;
+
 use super::{CallLine, LEDGER_FRAME, Listed, MAX_TOO_LONG, MIN_NAME};
 use crate::compress::fit::Fit;
 use crate::compress::protection::Tier;
+use crate::conversation::Group;
 use crate::message::Text;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
@@ -122,16 +125,37 @@ impl Fit<'_, '_, '_> {
         self.listed.lines.sort_by_key(|line| line.entry);
     }
 
-    /// Lists the calls of `tiers` in at most `left` tokens, newest first, of older ones those that changed something;
-    /// returns what is left.
-    fn list_lines_of(&mut self, tiers: &[Tier], mut left: f32) -> f32 {
+    /// Lists the calls of `tiers` in at most `left` tokens, newest first; returns what is left.
+    fn list_lines_of(&mut self, tiers: &[Tier], left: f32) -> f32 {
         let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
-        for (group, entry) in
-            groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
-        {
+        let groups: Vec<usize> = groups.map(|(at, _)| at).collect();
+        self.list_lines_in(&groups, left)
+    }
+
+    /// Lists calls that had no room for a line in at most `left` tokens, newest first; returns whether there was one.
+    pub fn list_unlisted(&mut self, left: f32) -> bool {
+        let before = self.listed.lines.len();
+        let mut groups = std::mem::take(&mut self.listed.unlisted);
+        groups.sort_unstable_by(|one, other| other.cmp(one));
+        groups.dedup();
+        self.list_lines_in(&groups, left);
+        self.listed.lines.sort_by_key(|line| line.entry);
+        self.listed.lines.len() > before
+    }
+
+    /// Lists the calls of groups that have no line yet, of older groups those that changed something, in at most `left`
+    /// tokens; returns what is left.
+    fn list_lines_in(&mut self, groups: &[usize], mut left: f32) -> f32 {
+        let listed: HashSet<usize> = self.listed.lines.iter().map(|line| line.entry).collect();
+        let entries = |&group: &usize| {
+            let Group { start, end, .. } = self.protection.groups[group];
+            (start..end).rev().map(move |entry| (group, entry))
+        };
+        for (group, entry) in groups.iter().flat_map(entries) {
             let is_older = self.protection.tiers[group] == Some(Tier::Older);
             let answer = &self.draft.entries[entry];
-            if answer.answers.is_none() || (is_older && !answer.effect.is_changing()) {
+            let is_silent = is_older && !answer.effect.is_changing();
+            if answer.answers.is_none() || is_silent || listed.contains(&entry) {
                 continue;
             }
             if left > 0.0 {
