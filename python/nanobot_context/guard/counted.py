@@ -63,6 +63,7 @@ class Counted:
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         self._seen.update(hashes)
+        # Far less is not of what was read.
         if hashes and theirs >= RATIOS[0] * ours:
             self._keep_size(hashes[0], (ours, len(messages), theirs))
         return True

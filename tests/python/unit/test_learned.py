@@ -243,6 +243,16 @@ def test_what_prompts_with_one_beginning_have_in_common_is_known_to_the_token() 
     assert windows.at_most_in_theirs(ours, "house", other) >= ours
 
 
+def test_reports_of_far_less_than_was_sent_make_no_prompt_small() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message(f"part {number} " * 500) for number in range(12)]
+    for count in range(1, 12):
+        ours = count_tokens(talk[:count], "house")
+        windows.counted("house", talk[:count], ours, 100)
+    ours = count_tokens(talk, "house")
+    assert windows.at_most_in_theirs(ours, "house", talk) == ours
+
+
 @pytest.mark.parametrize("before", [2, 4, 9])
 def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int) -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
