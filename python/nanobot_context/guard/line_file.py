@@ -19,9 +19,8 @@ from nanobot_context import log
 from nanobot_context.files import locked
 from nanobot_context.forks import ThreadLock
 
-# Another process holds the lock for the time of one write. A quarter of a second of a model call is
-# the most that a stopped one may cost, and only once: from then on nobody waits for it, and the
-# file grows on.
+# Another process holds the lock for the time of one write. A stopped one costs so much only once:
+# from then on nobody waits for it, and the file grows on.
 _LOCK_SECONDS = 0.25
 
 _FLAGS = os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +22,13 @@ from nanobot_context.events import (
     OverflowEvent,
     RetryEvent,
     SummarisedEvent,
+    TelemetryEvent,
     current_session,
     emit,
     is_wanted,
     subscribe,
 )
+from nanobot_context.forks import begin_in_children
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
@@ -60,6 +62,29 @@ def _harmless(report: Report[P]) -> Report[P]:
     return harmless
 
 
+class _EventFile:
+    """Queues events, and writes them with the counts: in their order, away from the event loop."""
+
+    def __init__(self, file: LineFile, counters: Counters) -> None:
+        self._file = file
+        self._counters = counters
+        self._queued: deque[TelemetryEvent] = deque()
+        begin_in_children(self)
+
+    def add(self, event: TelemetryEvent) -> None:
+        self._queued.append(event)
+        self._counters.also(self._write)
+
+    def _write(self) -> None:
+        while self._queued:
+            event = self._queued.popleft()
+            fused("report an event", functools.partial(self._file.write, event.to_dict()), None)
+
+    def begin_in_child(self) -> None:
+        """Forget what the parent writes."""
+        self._queued.clear()
+
+
 @dataclass(slots=True)
 class Telemetry:
     """Counts and reports each request.
@@ -79,15 +104,14 @@ class Telemetry:
             return
         file = LineFile(events_file(settings.events, folder), settings.events_max_bytes)
         self._stop = subscribe(
-            lambda event: file.write(event.to_dict()),
-            include_content=settings.events_include_content,
+            _EventFile(file, self.counters).add, include_content=settings.events_include_content
         )
 
     def close(self) -> None:
-        """Save the counts and end the file."""
-        self.counters.close()
+        """End the file, and save the counts."""
         if self._stop is not None:
             self._stop()
+        self.counters.close()
 
     @_harmless
     def ended(self, request: Request, fitter: Fitter) -> None:

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from nanobot_context.events import (
     is_wanted,
     subscribe,
 )
+from nanobot_context.files import locked
 from nanobot_context.guard import telemetry
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.host.detect import NanobotClasses
@@ -337,7 +339,83 @@ def test_a_folder_in_the_way_is_logged_once_and_costs_no_call(
     provider = make_provider(classes, Script(*answers))
     for answer in answers:
         assert call(provider, messages=conversation(2, 10)) is answer
+    installer.uninstall()
     assert caplog.text.count("events cannot be written to") == 1
+
+
+def test_the_event_loop_writes_nothing_and_waits_for_no_lock(
+    tmp_path: Path,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
+    heard: Heard,
+) -> None:
+    monkeypatch.setattr("nanobot_context.guard.counters._SAVE_SECONDS", 0.05)
+    writers, write = set[int](), LineFile.write
+
+    def noted(file: LineFile, value: dict[str, Any]) -> None:
+        writers.add(threading.get_ident())
+        write(file, value)
+
+    monkeypatch.setattr(LineFile, "write", noted)
+    install(classes, events="events.jsonl")
+    file = tmp_path / "events.jsonl"
+    with locked(tmp_path / "events.jsonl.lock", timeout_seconds=1):
+        began = time.monotonic()
+        for number in range(2, 102):
+            emit(retry(number))
+        assert time.monotonic() - began < 0.2
+    deadline = time.monotonic() + 10
+    while not file.exists() or len(lines(file)) < 100:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert lines(file) == [event.to_dict() for event in heard]
+    assert writers
+    assert threading.get_ident() not in writers
+
+
+ENDING = """
+import os, signal, sys, time
+from pathlib import Path
+from nanobot_context.events import RetryEvent, emit
+from nanobot_context.guard import counters
+from nanobot_context.guard.telemetry import Telemetry
+from nanobot_context.settings import Settings
+how = sys.argv[2]
+counters._SAVE_SECONDS = 0.05 if how == "killed" else 60.0
+Telemetry().open_file(Settings(events="events.jsonl"), Path(sys.argv[1]))
+emit(RetryEvent(model="parent", attempt=2, tokens=1, max_tokens=None))
+if how == "raises":
+    raise ValueError("on purpose")
+if how == "killed":
+    time.sleep(2)
+    os.kill(os.getpid(), signal.SIGKILL)
+if how == "forks":
+    child = os.fork()
+    if not child:
+        emit(RetryEvent(model="child", attempt=2, tokens=1, max_tokens=None))
+        sys.exit()
+    os.waitpid(child, 0)
+"""
+
+
+@unix
+@pytest.mark.parametrize(
+    ("how", "code", "models"),
+    [
+        ("ends", 0, ["parent"]),
+        ("raises", 1, ["parent"]),
+        ("killed", -9, ["parent"]),
+        ("forks", 0, ["child", "parent"]),
+    ],
+)
+def test_events_outlive_the_process_and_each_is_written_once(
+    tmp_path: Path, how: str, code: int, models: list[str]
+) -> None:
+    run = [sys.executable, "-c", ENDING, str(tmp_path), how]
+    done = subprocess.run(run, capture_output=True, check=False, timeout=60)
+    assert done.returncode == code
+    assert [line["model"] for line in lines(tmp_path / "events.jsonl")] == models
 
 
 # The shim ----------------------------------------------------------------------------------------
@@ -513,6 +591,7 @@ def test_without_being_asked_no_event_has_a_word_of_the_conversation_or_of_an_er
     with caplog.at_level(logging.DEBUG, "nanobot_context.events"):
         all_told(classes)
     assert {"compressed", "overflow", "retry", "answered", "gave_up"} <= set(kinds(heard))
+    installer.uninstall()
     written = (tmp_path / "events.jsonl").read_text()
     logged = [record for record in caplog.records if record.name == "nanobot_context.events"]
     assert len(heard) == len(logged) == written.count("\n")
@@ -525,6 +604,7 @@ def test_who_asks_gets_what_was_removed_what_came_in_its_place_and_the_errors(
 ) -> None:
     install(classes, events="logs/events.jsonl", events_include_content=True)
     all_told(classes)
+    installer.uninstall()
     told = {
         line["kind"]: line["content"]
         for line in lines(tmp_path / "logs" / "events.jsonl")
