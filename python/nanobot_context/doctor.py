@@ -142,7 +142,7 @@ def _configured(config: Path, state: Status) -> Status:
     windows = WindowResolver(
         load_usable_settings(config), provider_prefixes(), ProviderLimits.load(learned_file(config))
     )
-    window = windows.configured(state.model, configured_addresses(config, state.model))
+    window = windows.of_addresses(state.model, configured_addresses(config, state.model))
     return replace(
         state,
         window_tokens=window.tokens,

@@ -160,9 +160,9 @@ def status() -> Status:
         return _last_refusal
     context, version = current.context, nanobot_version()
     windows = context.windows
-    model = windows.told.file.model
-    addresses = windows.told.addresses(model)
-    window = windows.configured(model, addresses) if model is not None else None
+    model = windows.configured.file.model
+    addresses = windows.configured.addresses(model)
+    window = windows.of_addresses(model, addresses) if model is not None else None
     patched = (PatchPoint(name, "patched", why) for name, why in context.patches.named())
     return Status(
         installed=True,

@@ -98,14 +98,14 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
     config = nanobot_config_path()
     learned = ProviderLimits.load(learned_file(config))
     windows = WindowResolver(loaded, learned=learned)
-    model = model or conversation.model or windows.told.file.model
+    model = model or conversation.model or windows.configured.file.model
     # nanobot is only asked where that can make a difference: to import it takes seconds.
     addresses = configured_addresses(config, model) if learned.names_of(model) else ()
     names = learned.names_of(model, addresses)
     if window is not None:
         known = Window(window, "`--window`")
     else:
-        known = windows.configured(model, addresses)
+        known = windows.of_addresses(model, addresses)
         if not known.tokens:
             known = Window(get_context_window(model), f"not used by nanobot: {known.source} is 0")
     lessons = learned.to_dict()

@@ -92,7 +92,7 @@ def serve(
     settings = configured().settings
     protection = replace(
         Protection.by(
-            settings, window, told="--window", cache_breakpoints=cache_breakpoints, is_kept=True
+            settings, window, argument="--window", cache_breakpoints=cache_breakpoints, is_kept=True
         ),
         way="serve",
     )

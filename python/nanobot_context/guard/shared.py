@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nanobot_context import log
+from nanobot_context.guard.configured import IN_CODE, ConfiguredWindows
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.record_file import record_file
 from nanobot_context.guard.state_file import LEARNED, OWN_REQUESTS, user_folder
 from nanobot_context.guard.telemetry import Telemetry
-from nanobot_context.guard.told import IN_CODE, Told
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
@@ -63,7 +63,7 @@ def shared_windows(
     settings: Settings,
     window_tokens: int | None = None,
     *,
-    told: str = "context_window",
+    argument: str = "context_window",
     is_named: bool = True,
     is_kept: bool = False,
 ) -> WindowResolver:
@@ -73,18 +73,18 @@ def shared_windows(
 
     Args:
         window_tokens: The window that the caller gives; 0 if it knows none.
-        told: The argument that gives it.
+        argument: The name of the argument that gives it.
         is_named: Whether it is known whom requests go to; else nothing is learned for the next.
         is_kept: Whether to save lessons without a nanobot, too. A script alone makes no folder.
     """
-    where = told if window_tokens is not None else "settings"
+    where = argument if window_tokens is not None else "settings"
     if window_tokens is not None:
         settings = replace(settings, context_window_override=window_tokens, context_windows=None)
     shown = f"`{where}`" if where.startswith("-") else IN_CODE.format(where)
     sources = {"context_window_override": shown}
     shared = _shared(is_kept) if is_named else _made(ProviderLimits())
     windows = replace(shared, loaded=LoadedSettings(settings, sources))
-    windows.told = Told(_defaults=())
+    windows.configured = ConfiguredWindows(_defaults=())
     return windows
 
 

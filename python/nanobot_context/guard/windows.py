@@ -12,6 +12,7 @@ from typing import Any
 
 from nanobot_context._core import count_tokens, listed_window, prevailing_script
 from nanobot_context.forks import ThreadLock, alone
+from nanobot_context.guard.configured import ConfiguredWindows
 from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.limits import (
     LEAST_WINDOW,
@@ -21,7 +22,6 @@ from nanobot_context.guard.limits import (
 )
 from nanobot_context.guard.ratios import RATIOS
 from nanobot_context.guard.reports import Reports
-from nanobot_context.guard.told import Told
 from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
 from nanobot_context.settings.names import camel_case
@@ -65,25 +65,25 @@ class Window:
 
 @dataclass(slots=True)
 class WindowResolver:
-    """The window of every model: the smallest of what is told, known and learned.
+    """The window of every model: the smallest that is configured, listed or learned.
 
-    Told is what stands in nanobot's config file, in code, or in the setting, which replaces all but
-    what was learned. Where nothing is told, a model of the table has its window up to 200,000, and
-    one that is in no table has nanobot's own number.
+    Configured is what stands in nanobot's config file, in code, or in the setting, which replaces
+    all but what was learned. Where nothing is, a model of the table has its window up to 200,000,
+    and one that is in no table has nanobot's own number.
     """
 
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
     learned: ProviderLimits = field(default_factory=ProviderLimits)
     most_unwritten: int = _MOST_UNWRITTEN
-    told: Told = field(init=False)
+    configured: ConfiguredWindows = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
     _counted: defaultdict[str, Counted] = field(default_factory=lambda: defaultdict(Counted))
     _remembered: dict[tuple[str, int | str, str], int] = field(default_factory=dict)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.told = Told.by(self.loaded)
+        self.configured = ConfiguredWindows.by(self.loaded)
 
     def of(self, model: str | None, endpoint: str = "", provider: Any = None) -> Window:
         """Return the window for requests to `model` at a provider's address.
@@ -95,7 +95,7 @@ class WindowResolver:
         """
         return self._named(model, name_of(model, endpoint), provider)
 
-    def configured(self, model: str | None, addresses: Sequence[str]) -> Window:
+    def of_addresses(self, model: str | None, addresses: Sequence[str]) -> Window:
         """Return the window for requests to `model` that nobody makes now.
 
         Args:
@@ -111,7 +111,7 @@ class WindowResolver:
     ) -> Window:
         """Return the window of `model` where lessons stand under `name`; `says` where in words."""
         window = self._whole(model, name, provider, says=says)
-        limit = self.told.block_limit(model, provider)
+        limit = self.configured.block_limit(model, provider)
         if limit is None or limit[0] >= window.tokens:
             return window
         at_most = f"{window.source}; prompts at most {limit[0]:,}: your setting {_shown(limit[1])}"
@@ -127,17 +127,17 @@ class WindowResolver:
             learned = self._learned(name, says=says)
             # 0 says that none is known.
             return min([*learned, set_window] if override else learned or [set_window], key=_size)
-        known, told = self._listed(model or ""), self.told.window(model, provider)
+        listed, written = self._listed(model or ""), self.configured.window(model, provider)
         found = self._learned(name, says=says)
-        if told is not None:
-            found.insert(0, Window(told[0], f"your setting {_shown(told[1])}"))
-        if known is not None:
-            found.append(
-                known if told else replace(known, tokens=min(known.tokens, self.most_unwritten))
-            )
-        elif told is None:
-            own = self.told.own(model, provider) or UNKNOWN_MODEL_TOKENS
-            found.append(Window(own, "assumed: this model is in no table"))
+        if written is not None:
+            found.insert(0, Window(written[0], f"your setting {_shown(written[1])}"))
+            if listed is not None:
+                found.append(listed)
+        elif listed is not None:
+            found.append(replace(listed, tokens=min(listed.tokens, self.most_unwritten)))
+        else:
+            default = self.configured.default(model, provider) or UNKNOWN_MODEL_TOKENS
+            found.append(Window(default, "assumed: this model is in no table"))
         return min(found, key=_size)
 
     def _learned(self, name: str, *, says: bool) -> list[Window]:
@@ -170,11 +170,11 @@ class WindowResolver:
         nanobot copies what it reads into new records, also for other models, so a number that was
         returned here stands for the same default.
         """
-        default = self.told.default_of(own)
+        default = self.configured.default_of(own)
         if default is None:
             return own
         window = self.of(model, endpoint).tokens
-        return self.told.stand_in(window, default) if window > default else default
+        return self.configured.stand_in(window, default) if window > default else default
 
     def ratio(self, model: str | None, messages: list[Any], endpoint: str = "") -> float:
         """Return how many tokens the provider counts where we count one of `messages`."""

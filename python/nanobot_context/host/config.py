@@ -150,7 +150,7 @@ def is_tokens(value: Any) -> bool:
 def default_windows() -> tuple[int, ...]:
     """Return nanobot's default windows; none before 0.1.4.post5.
 
-    The very objects, as `guard.told` compares them by identity.
+    The very objects, as `guard.configured` compares them by identity.
     """
     found: list[Any] = []
     for name in ("AgentDefaults", "ModelPresetConfig"):

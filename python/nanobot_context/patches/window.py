@@ -45,7 +45,7 @@ def _following(slot: Any, context: Context, *, knows: bool) -> property:
         def larger() -> Any:
             provider, model = getattr(self, "provider", None), getattr(self, "model", None)
             if knows:
-                context.windows.told.know(provider, model, own)
+                context.windows.configured.remember(provider, model, own)
             return context.windows.in_place_of(own, model, address_of(provider))
 
         return fused("follow the model's window", larger, own) if context.active else own
@@ -55,7 +55,7 @@ def _following(slot: Any, context: Context, *, knows: bool) -> property:
 
 def _know(context: Context, loop: Any, *_: Any, **__: Any) -> None:
     limits = (getattr(loop, name, None) for name in (NAME, "context_block_limit"))
-    context.windows.told.know(loop.provider, loop.model, *limits)
+    context.windows.configured.remember(loop.provider, loop.model, *limits)
 
 
 # Where it is kept: the loop and what archives for it, and since 0.3.0 one record for both, of which

@@ -66,18 +66,18 @@ class Protection:
         settings: Settings,
         window_tokens: int | None = None,
         *,
-        told: str = "context_window",
+        argument: str = "context_window",
         cache_breakpoints: bool = False,
         is_kept: bool = False,
     ) -> Protection:
-        """Return what `settings` ask for, with the window that is told.
+        """Return what `settings` ask for, with the window that the caller gives.
 
         Args:
-            told: The argument that tells it.
+            argument: The name of the argument that gives it.
             cache_breakpoints: Whether requests say where their steady prefix ends.
             is_kept: Whether what is learned is kept where there is no nanobot, too.
         """
-        windows = shared_windows(settings, window_tokens, told=told, is_kept=is_kept)
+        windows = shared_windows(settings, window_tokens, argument=argument, is_kept=is_kept)
         fitter = Fitter(settings, windows)
         return cls(fitter, cache_breakpoints=cache_breakpoints)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nanobot_context import installer
-from nanobot_context.guard import told
+from nanobot_context.guard import configured
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.settings import LoadedSettings, Settings
@@ -57,7 +57,7 @@ def make(
     for depth in range(1, len(parts) + 1):
         monkeypatch.setitem(sys.modules, ".".join(parts[:depth]), ModuleType(module))
     setattr(sys.modules[module], name, request.param)
-    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
+    monkeypatch.setattr(configured, "default_windows", lambda: (DEFAULT,))
     install(classes, context_window_override=None)
     made: type = request.param
     return made
@@ -91,7 +91,7 @@ def test_a_copy_for_another_model_has_that_ones_window(make: type) -> None:
 
 
 def test_a_window_that_was_learned_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
+    monkeypatch.setattr(configured, "default_windows", lambda: (DEFAULT,))
     windows = WindowResolver(LoadedSettings(Settings()))
     assert windows.in_place_of(DEFAULT, LARGE) == MOST
     windows.learn(LARGE, 90_000)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nanobot_context.guard import told
+from nanobot_context.guard import configured
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.config import address_of, nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
@@ -60,19 +60,19 @@ def test_without_a_request_the_window_is_that_of_the_address_in_the_config() -> 
     found.learn("gpt-4o", 20_000, "http://one:8000/v1")
     found.learn("gpt-4o", 14_000, "http://two/my-key/v1/")
     found.learn("gpt-4o-mini", 5_000, "http://two")
-    assert found.configured("gpt-4o", ["http://one:8000/v1"]) == Window(
+    assert found.of_addresses("gpt-4o", ["http://one:8000/v1"]) == Window(
         20_000, "the server said so"
     )
-    assert found.configured("gpt-4o", ["http://three"]).tokens == 128_000
-    assert found.configured("gpt-4o", [""]).tokens == 128_000
+    assert found.of_addresses("gpt-4o", ["http://three"]).tokens == 128_000
+    assert found.of_addresses("gpt-4o", [""]).tokens == 128_000
     # Of two that the provider may use.
-    assert found.configured("gpt-4o", ["", "http://one:8000/v1"]).tokens == 20_000
-    smallest = found.configured("gpt-4o", [])
+    assert found.of_addresses("gpt-4o", ["", "http://one:8000/v1"]).tokens == 20_000
+    smallest = found.of_addresses("gpt-4o", [])
     assert smallest.tokens == 14_000
     assert re.fullmatch(r"the server at two/….{8}/v1 said so", smallest.source)
-    assert found.configured("gpt-4", []) == found.of("gpt-4")
+    assert found.of_addresses("gpt-4", []) == found.of("gpt-4")
     found.learn("gpt-4o", 6_000)
-    assert found.configured("gpt-4o", []) == Window(6_000, "the server said so")
+    assert found.of_addresses("gpt-4o", []) == Window(6_000, "the server said so")
 
 
 def test_a_provider_with_fallbacks_has_the_address_of_its_first() -> None:
@@ -106,7 +106,7 @@ def test_without_a_word_a_known_model_has_its_window_up_to_200_000() -> None:
 def test_an_unknown_model_has_nanobots_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
     assumed = "assumed: this model is in no table"
     assert windows().of("nobody-knows-this") == Window(128_000, assumed)
-    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
+    monkeypatch.setattr(configured, "default_windows", lambda: (DEFAULT,))
     assert windows().of("nobody-knows-this") == Window(65_536, assumed)
     assert windows().of(None) == Window(65_536, assumed)
 
@@ -116,11 +116,11 @@ def test_the_active_preset_stands_for_the_defaults() -> None:
     defaults = {"model": "n", "contextWindowTokens": 65_536, "modelPreset": "small"}
     found = windows(defaults, presets)
     assert found.of("m") == Window(32_000, "your setting `modelPresets.small.contextWindowTokens`")
-    assert found.told.file.model == "m"
+    assert found.configured.file.model == "m"
     bare = windows({**defaults, "modelPreset": "bare"}, presets)
     assert bare.of("gpt-4o") == Window(128_000, "model table (`gpt-4o`)")
     implicit = windows({**defaults, "modelPreset": "default"}, presets)
-    assert (implicit.of("m").tokens, implicit.told.file.model) == (65_536, "n")
+    assert (implicit.of("m").tokens, implicit.configured.file.model) == (65_536, "n")
 
 
 def test_a_block_limit_caps_prompts_and_not_answers() -> None:
@@ -144,9 +144,9 @@ class Provider:
 
 
 def test_a_number_in_code_is_a_cap_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
+    monkeypatch.setattr(configured, "default_windows", lambda: (DEFAULT,))
     found, provider, other = windows(), Provider(), Provider()
-    found.told.know(provider, "gpt-4o", int("65536"), 9_000)
+    found.configured.remember(provider, "gpt-4o", int("65536"), 9_000)
     window = found.of("gpt-4o", provider=provider)
     assert (window.tokens, window.prompt_tokens) == (65_536, 9_000)
     assert window.source == (
@@ -155,21 +155,21 @@ def test_a_number_in_code_is_a_cap_for_who_asks(monkeypatch: pytest.MonkeyPatch)
     )
     assert found.of("a-title-model", provider=provider).tokens == 65_536, "asked beside it"
     assert found.of("gpt-4o", provider=other).tokens == 128_000
-    found.told.know(provider, "gpt-4o", DEFAULT)
+    found.configured.remember(provider, "gpt-4o", DEFAULT)
     assert found.of("gpt-4o", provider=provider).tokens == 128_000, "nobody wrote that"
     assert found.of("nobody-knows-this", provider=provider).tokens == 65_536
 
 
 def test_a_number_that_stands_in_the_config_and_reaches_the_loop_is_the_configs() -> None:
     found, provider = windows({"contextWindowTokens": 65_536}), Provider()
-    found.told.know(provider, "gpt-4o", int("65536"))
+    found.configured.remember(provider, "gpt-4o", int("65536"))
     source = found.of("gpt-4o", provider=provider).source
     assert source == "your setting `agents.defaults.contextWindowTokens`"
 
 
 def test_a_provider_that_cannot_be_remembered_has_the_configs_number() -> None:
     found = windows({"contextWindowTokens": 50_000})
-    found.told.know({}, "gpt-4o", 9_000)
+    found.configured.remember({}, "gpt-4o", 9_000)
     assert found.of("gpt-4o", provider={}).tokens == 50_000
 
 
