@@ -52,9 +52,8 @@ class Counted:
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
         """Remember a count; return whether it covers the whole prompt."""
-        before = self._before(messages)
-        if before is not None:
-            self.reports_the_rest |= theirs < before.theirs and not refused
+        if self._last is not None and self.goes_on(messages):
+            self.reports_the_rest |= theirs < self._last.theirs and not refused
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
         self._last = Prompt(list(messages), hashes, ours, theirs)
@@ -70,7 +69,7 @@ class Counted:
 
     def goes_on(self, messages: list[Any]) -> bool:
         """Return whether `messages` begin with the last prompt."""
-        return self._before(messages) is not None
+        return self._last is not None and begins_with(messages, self._last.messages)
 
     def shared_with_last(self, messages: list[Any]) -> tuple[Prompt, int] | None:
         """Return the last prompt, and how many messages at its beginning `messages` begin with.
@@ -164,14 +163,9 @@ class Counted:
 
     def _hashes(self, messages: list[Any]) -> list[int]:
         """Return the hashes of `messages`; most are reused from the last prompt."""
-        before = self._before(messages)
-        known = before.hashes if before else []
-        return [*known, *map(_hash, messages[len(known) :])]
-
-    def _before(self, messages: list[Any]) -> Prompt | None:
-        """Return the last prompt, if `messages` begin with it."""
         last = self._last
-        return last if last and last.ours > 0 and begins_with(messages, last.messages) else None
+        known = last.hashes[: common_length(last.messages, messages)] if last else []
+        return [*known, *map(_hash, messages[len(known) :])]
 
 
 def _hash(message: dict[str, Any]) -> int:

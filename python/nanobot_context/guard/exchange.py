@@ -201,7 +201,7 @@ class Exchange:
             return reduced.messages
 
         shorter = self.fitter.shorten(self.request, max_tokens, reduce)
-        is_wanted = self.fitter.windows.wants_reasoning(self.request.model, self.request.endpoint)
+        is_wanted = self.fitter.windows.learned.wants_reasoning(self.request.place)
         return with_reasoning(shorter, []) if is_wanted else shorter
 
     def refused(self, refused: Refused, attempt: Attempt) -> None:
@@ -216,7 +216,7 @@ class Exchange:
         window = self.fitter.stated(request)
         if overflow.kind == "reasoning":
             log.warning("the provider wants the model's reasoning back: it is sent again with it")
-            windows.learn_reasoning(request.model, request.endpoint)
+            windows.learned.learn_reasoning(request.place)
             return
         what = f"the provider refused {_said(used, prompt_tokens)}"
         if overflow.kind == "silent":
@@ -244,14 +244,14 @@ class Exchange:
                 )
             theirs = used or self.fitter.theirs(request, attempt.messages, prompt_tokens)
             if overflow.kind == "input":
-                windows.refused(model, theirs + (attempt.max_tokens or 0), endpoint)
+                windows.learned.refused(request.place, theirs + (attempt.max_tokens or 0))
             # Of an output cap the window, which only a text states that adds prompt and answer up.
             if limit:
                 windows.learn(model, limit, endpoint, needed_tokens=request.fixed_tokens())
             elif overflow.kind == "output_cap":
                 # A cap of the model's own, not what one prompt happens to leave free.
                 if overflow.output_tokens:
-                    windows.learn_output(model, overflow.output_tokens, endpoint)
+                    windows.learned.learn_output(request.place, overflow.output_tokens)
             else:
                 self._assume(attempt, theirs)
         elif overflow.kind == "request_bytes" and not any(map(holds_media, attempt.messages)):
@@ -265,7 +265,8 @@ class Exchange:
         """
         self._refused.append(_Unnumbered(attempt, tokens))
         if tokens >= LEAST_WINDOW:
-            self.fitter.windows.assume(self.request.model, tokens, self.request.endpoint)
+            learned = self.fitter.windows.learned
+            learned.learn_window(self.request.place, tokens, is_stated=False)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens that an attempt sends: its messages, or the state in their place."""
@@ -291,9 +292,9 @@ class Exchange:
 
     def _learn_from_answer(self, attempt: Attempt) -> None:
         """Learn the window from a request that passed after a larger one was refused."""
-        request, windows = self.request, self.fitter.windows
+        request, learned = self.request, self.fitter.windows.learned
         if self._cap:
-            windows.learn_output(request.model, self._cap, request.endpoint)
+            learned.learn_output(request.place, self._cap)
         if self._refused:
             theirs = self._read_tokens
             if not theirs:
@@ -310,7 +311,7 @@ class Exchange:
                 # A shorter answer was all that it took: prompt and answer are counted together.
                 least, most = theirs + (attempt.max_tokens or 0), theirs + min(answers)
             window = _window_between(least, most)
-            windows.assume(request.model, window, request.endpoint, in_place_of=assumed)
+            learned.learn_window(request.place, window, is_stated=False, in_place_of=assumed)
 
     def _was_cut(self, attempt: Attempt, ours: int, theirs: int) -> bool:
         request = self.request
@@ -358,7 +359,7 @@ class Exchange:
         overflow, ours = self._given_away(attempt, usage, theirs, length)
         if _is_cut(overflow, theirs, ours):
             # The prompt was cut: that says nothing of how the provider counts.
-            windows.assume(request.model, theirs, request.endpoint)
+            windows.learned.learn_window(request.place, theirs, is_stated=False)
         else:
             windows.reported(request.model, messages, theirs, request.endpoint)
             if ours is not None and (theirs >= ours or not _has_cached(response)):
@@ -368,7 +369,7 @@ class Exchange:
                     request.model, messages, ours, theirs, request.endpoint, refused=is_sure
                 )
         if overflow is None or is_answer(usage, overflow):
-            windows.accepted(request.model, theirs, request.endpoint, length=length)
+            windows.learned.accepted(request.place, theirs, length)
             self._read_tokens = theirs
             return None
         if request.is_shown and getattr(response, "content", None):

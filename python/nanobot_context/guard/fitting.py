@@ -160,7 +160,7 @@ class Fitter:
 
     def _wanted(self, request: Request, messages: list[Message]) -> list[Message]:
         """Return `messages`, with the model's reasoning where it is known to be wanted."""
-        if self.windows.wants_reasoning(request.model, request.endpoint):
+        if self.windows.learned.wants_reasoning(request.place):
             return with_reasoning(messages, request.messages)
         return messages
 
@@ -383,6 +383,6 @@ class Fitter:
 
     def output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""
-        learned = self.windows.output_of(request.model, request.endpoint)
+        learned = self.windows.learned.output_of(request.place)
         known = [limit for limit in (request.max_tokens, learned) if limit is not None]
         return min(known, default=None)

@@ -10,6 +10,7 @@ from typing import Any
 
 from nanobot_context._core import count_tokens
 from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.trace import Trace
 from nanobot_context.history import system_messages
 from nanobot_context.host.config import address_of
@@ -86,6 +87,11 @@ class Request:
     def provider(self) -> str:
         """Whatever names the provider: the model often does, and the address."""
         return f"{self.model or ''} {self.endpoint}"
+
+    @property
+    def place(self) -> str:
+        """The model with the provider's address, as lessons name it."""
+        return name_of(self.model, self.endpoint)
 
     @property
     def models(self) -> tuple[str | None, ...]:

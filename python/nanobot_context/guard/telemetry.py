@@ -32,7 +32,6 @@ from nanobot_context.forks import begin_in_children
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
-from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.identity import is_same
 from nanobot_context.overflow import CACHED_FIELDS, Usage
@@ -125,7 +124,7 @@ class Telemetry:
             list(messages),
             request.tools,
             request.model,
-            name_of(request.model, request.endpoint),
+            request.place,
             fitter.stated(request),
             tuple(is_same(one.messages, messages) for one in trace.tries),
             fitter.windows.ratio(request.model, messages, request.endpoint),

@@ -349,28 +349,6 @@ class WindowResolver:
         least = SMALLEST_WINDOW if needed_tokens <= limit_tokens else LEAST_WINDOW
         self.learned.learn_window(name_of(model, endpoint), limit_tokens, least=least)
 
-    def refused(self, model: str | None, request_tokens: int, endpoint: str = "") -> None:
-        """Remember that a request was refused, which the provider counted so, answer included."""
-        self.learned.refused(name_of(model, endpoint), request_tokens)
-
-    def assume(
-        self,
-        model: str | None,
-        limit_tokens: int,
-        endpoint: str = "",
-        *,
-        in_place_of: int | None = None,
-    ) -> None:
-        """Remember a limit that nobody stated: see `ProviderLimits.learn_window`."""
-        name = name_of(model, endpoint)
-        self.learned.learn_window(name, limit_tokens, is_stated=False, in_place_of=in_place_of)
-
-    def accepted(
-        self, model: str | None, prompt_tokens: int, endpoint: str = "", *, length: int = 0
-    ) -> None:
-        """Remember that a prompt was accepted whole, which the provider counted so."""
-        self.learned.accepted(name_of(model, endpoint), prompt_tokens, length)
-
     def reads_no_more(
         self, model: str | None, read_tokens: int, length: int, endpoint: str = ""
     ) -> bool:
@@ -394,22 +372,6 @@ class WindowResolver:
         _, states_it = self.learned.window_of(name) or (0, False)
         share = _CUT_TO if self._counted[name].reports.are_of_all else _CUT_TO_AT_LEAST
         return not states_it and read_tokens >= max(most * share, SMALLEST_WINDOW)
-
-    def output_of(self, model: str | None, endpoint: str = "") -> int | None:
-        """Return the output limit learned for `model`, or `None`."""
-        return self.learned.output_of(name_of(model, endpoint))
-
-    def learn_output(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
-        """Remember that `model` refused to answer with more than that."""
-        self.learned.learn_output(name_of(model, endpoint), limit_tokens)
-
-    def learn_reasoning(self, model: str | None, endpoint: str = "") -> None:
-        """Remember that `model` wants reasoning back with its calls."""
-        self.learned.learn_reasoning(name_of(model, endpoint))
-
-    def wants_reasoning(self, model: str | None, endpoint: str = "") -> bool:
-        """Return whether `model` has refused messages without their reasoning."""
-        return self.learned.wants_reasoning(name_of(model, endpoint))
 
     def _listed(self, model: str) -> Window | None:
         for name in self._spellings(model):

@@ -24,6 +24,7 @@ from nanobot_context import (
 )
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
+from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.record_file import read_records
 from nanobot_context.guard.shared import shared_windows
 from nanobot_context.guard.state_file import OWN_REQUESTS
@@ -147,7 +148,8 @@ def test_a_server_that_cuts_nothing_is_sent_everything_once(reports: str) -> Non
 
 def test_a_window_that_nobody_stated_refuses_no_prompt() -> None:
     server = Server(window=128_000)
-    shared_windows(Settings(), 128_000).assume(MODEL, 1_500, "there")
+    learned = shared_windows(Settings(), 128_000).learned
+    learned.learn_window(name_of(MODEL, "there"), 1_500, is_stated=False)
     large = [{"role": "user", "content": "alpha beta " * 2_000}]
     arguments: dict[str, Any] = {"context_window": 128_000, "model": MODEL, "endpoint": "there"}
     assert call_with_recovery_sync(server, large, **arguments)

@@ -28,6 +28,7 @@ ANSWER = LLMResponse("fine", usage={"prompt_tokens": 5_000, "completion_tokens":
 GUARD, EXCHANGE = "nanobot_context.guard.guard.", "nanobot_context.guard.exchange."
 FITTING = "nanobot_context.guard.fitting."
 WINDOWS, LIVE = "nanobot_context.guard.windows.WindowResolver.", "nanobot_context.guard.telemetry."
+LEARNED = "nanobot_context.guard.limits.ProviderLimits."
 
 BEFORE = (
     f"{FITTING}compress",
@@ -35,8 +36,8 @@ BEFORE = (
     f"{FITTING}Fitter.window",
     f"{WINDOWS}of",
     f"{WINDOWS}ratio",
-    f"{WINDOWS}output_of",
-    f"{WINDOWS}wants_reasoning",
+    f"{LEARNED}output_of",
+    f"{LEARNED}wants_reasoning",
     "nanobot_context.guard.archives.Archives.of",
     "nanobot_context.guard.request.Call.request",
     "nanobot_context.guard.counters.Counters.add_request",
@@ -50,10 +51,10 @@ AFTER = (
     f"{WINDOWS}could_cut_at",
     f"{WINDOWS}smallest",
     f"{WINDOWS}counted",
-    f"{WINDOWS}accepted",
+    f"{LEARNED}accepted",
     f"{LIVE}Usage.of",
     f"{LIVE}is_wanted",
-    "nanobot_context.guard.limits.ProviderLimits.counted",
+    f"{LEARNED}counted",
     "nanobot_context.guard.counters.Counters.add_request",
 )
 """What is called when an answer is there."""

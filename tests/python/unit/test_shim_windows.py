@@ -177,7 +177,7 @@ def test_what_was_learned_lowers_what_was_told() -> None:
     found = windows({"contextWindowTokens": 131_072})
     found.learn("m", 40_000)
     assert found.of("m") == Window(40_000, "the server said so")
-    found.assume("m", 30_000)
+    found.learned.learn_window("m", 30_000, is_stated=False)
     assert found.of("m") == Window(30_000, "about what the server takes", is_assumed=True)
 
 
@@ -238,7 +238,7 @@ def test_the_config_file_that_nanobot_was_told_comes_first(
 def test_who_reads_the_same_of_a_longer_prompt_reads_no_more() -> None:
     found = windows()
     assert not found.reads_no_more("mistral-7b", 16_384, 12_000)
-    found.accepted("mistral-7b", 16_384, length=12_000)
+    found.learned.accepted("mistral-7b", 16_384, 12_000)
     # The same prompt again, and one that is hardly longer.
     assert not found.reads_no_more("mistral-7b", 16_384, 12_000)
     assert not found.reads_no_more("mistral-7b", 16_384, 12_040)
@@ -248,8 +248,8 @@ def test_who_reads_the_same_of_a_longer_prompt_reads_no_more() -> None:
 
 def test_what_was_refused_without_a_number_is_not_below_what_was_accepted() -> None:
     found = windows()
-    found.assume("gpt-4-turbo", 60_000)
-    found.accepted("gpt-4-turbo", 61_000)
+    found.learned.learn_window("gpt-4-turbo", 60_000, is_stated=False)
+    found.learned.accepted("gpt-4-turbo", 61_000)
     assert found.of("gpt-4-turbo").tokens == 128_000
-    found.assume("gpt-4-turbo", 50_000)
+    found.learned.learn_window("gpt-4-turbo", 50_000, is_stated=False)
     assert found.of("gpt-4-turbo").tokens == 61_000
