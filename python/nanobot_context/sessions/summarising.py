@@ -177,9 +177,7 @@ class Operations(SessionOperations):
         summary = session.summaries.get(key)
         if summary and summary.last_seq > after:
             session.events = [e for e in session.events if (e.seq or 0) > summary.last_seq]
-        events = [
-            e for e in session.events if e.is_message and filter_key_belongs(e.filter_key, key)
-        ]
+        events = _of_branch(session.events, key)
         is_proactive = cause == "proactive"
         when = self.when if is_proactive else All(cause, self.policy)
         if isinstance(when, Limits):
@@ -278,23 +276,16 @@ class Operations(SessionOperations):
         after = newest.last_seq if newest else 0
         stored = yield from self.get(*session.key, after=after, user_first="off")
         events = stored.events if stored else []
-        messages = [
-            e.payload for e in events if e.is_message and filter_key_belongs(e.filter_key, key)
-        ]
-        summary = Summary(newest.text, covers=0) if newest else None
-        if style == "responses":
-            shown = assemble_history(
-                messages, mode="recent", max_messages=max_messages, rounds=rounds, current=current
-            )
-            return to_response_items(shown, summaries=[summary] if summary else [])
-        return assemble_history(
-            messages,
-            summary=summary,
-            mode=mode,
+        assemble = partial(
+            assemble_history,
+            [event.payload for event in _of_branch(events, key)],
             max_messages=max_messages,
             rounds=rounds,
             current=current,
         )
+        if style == "responses":
+            return to_response_items(assemble(), summaries=[newest.text] if newest else [])
+        return assemble(summary=Summary(newest.text, covers=0) if newest else None)
 
     def call_with_summary(
         self,
@@ -331,6 +322,11 @@ class Operations(SessionOperations):
             model=model,
             parts={},
         ) from refusal
+
+
+def _of_branch(events: Events, key: str) -> Events:
+    """Return the messages among `events` that are of a branch."""
+    return [e for e in events if e.is_message and filter_key_belongs(e.filter_key, key)]
 
 
 def _input_overflow(error: Exception) -> Overflow:
