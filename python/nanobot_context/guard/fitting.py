@@ -52,7 +52,7 @@ _OF_ANSWER = 0.25
 _LEAST_RESERVE = 128
 
 
-def _given(request: Request) -> tuple[str | None, list[Message], str]:
+def _conversation(request: Request) -> tuple[str | None, list[Message], str]:
     """Return the arguments that identify a conversation for `WindowResolver`."""
     return request.model, request.messages, request.endpoint
 
@@ -88,7 +88,7 @@ class Fitter:
         They are the caller's own list when nothing has to be cut. A conversation is cut by the
         window that it was cut by before, as long as that fits: what was sent stays what it was.
         """
-        now = self.windows.in_ours_now(self.stated(request).tokens, *_given(request))
+        now = self.windows.in_ours_now(self.stated(request).tokens, *_conversation(request))
         attempt, budget = self._first(request, now)
         if self._takes_anew(request, attempt, now):
             attempt, budget = self._first(request, now)
@@ -103,9 +103,10 @@ class Fitter:
 
         Returns whether it did.
         """
-        windows, given, stated = self.windows, _given(request), self.stated(request).tokens
-        had = windows.in_ours(stated, *given), windows.overhead_tokens(*given)
-        now = window_now, windows.overhead_now(*given)
+        windows, conversation = self.windows, _conversation(request)
+        stated = self.stated(request).tokens
+        had = windows.in_ours(stated, *conversation), windows.overhead_tokens(*conversation)
+        now = window_now, windows.overhead_now(*conversation)
         goes_on = request.goes_on(attempt.messages)
         if now == had or (goes_on and now[0] >= had[0]):
             return False
@@ -118,18 +119,18 @@ class Fitter:
             free = request.trace.answer_tokens * (1 - _OF_ANSWER)
             if windows.at_most_in_theirs(ours, *sent) + free <= stated:
                 return False
-        windows.take_anew(*given)
+        windows.take_anew(*conversation)
         return True
 
     def _first(self, request: Request, window_now: int) -> tuple[Attempt, int]:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
-            return Attempt(self._wanted(request, request.messages), max_tokens), 0
+            return Attempt(self._with_reasoning(request, request.messages), max_tokens), 0
         room = self._room(request, window, max_tokens)
         reserve = room.reserve()
         request.trace.answer_tokens = self._kept_free(request, window, reserve)
         messages, budget = self.compressed(request, window, reserve)
-        messages = self._wanted(request, messages)
+        messages = self._with_reasoning(request, messages)
         if not request.goes_on(messages):
             # A conversation's window may be larger than it would be now.
             is_sure = window.tokens <= window_now
@@ -158,7 +159,7 @@ class Fitter:
         shown = shorten_tools(tools, limit, request.model, messages=request.messages, choice=choice)
         return None if is_same(shown, tools) else shown
 
-    def _wanted(self, request: Request, messages: list[Message]) -> list[Message]:
+    def _with_reasoning(self, request: Request, messages: list[Message]) -> list[Message]:
         """Return `messages`, with the model's reasoning where it is known to be wanted."""
         if self.windows.learned.wants_reasoning(request.place):
             return with_reasoning(messages, request.messages)
@@ -295,7 +296,7 @@ class Fitter:
 
     def overhead_tokens(self, request: Request) -> int:
         """Return the tokens that the provider adds to our count of each message."""
-        learned = self.windows.overhead_tokens(*_given(request))
+        learned = self.windows.overhead_tokens(*_conversation(request))
         return max(learned, self.settings.message_overhead_tokens)
 
     def settings_of(self, request: Request) -> Settings:
@@ -337,7 +338,7 @@ class Fitter:
         )
 
     def _in_ours(self, request: Request, tokens: int) -> int:
-        return self.windows.in_ours(tokens, *_given(request))
+        return self.windows.in_ours(tokens, *_conversation(request))
 
     def theirs(self, request: Request, messages: list[Message], tokens: int) -> int:
         """Convert our count `tokens` of `messages` into the provider's."""

@@ -189,7 +189,7 @@ class ProviderLimits:
 
         It is never below what was accepted before, nor below `least`.
         """
-        lesson, known = self._own(name), self.window_of(name)
+        lesson, known = self._lesson(name), self.window_of(name)
         limit_tokens = max(limit_tokens, lesson.accepted_tokens, least)
         if known is None or limit_tokens <= known[0] or known == (in_place_of, False):
             changed = known != (limit_tokens, is_stated)
@@ -197,7 +197,7 @@ class ProviderLimits:
             lesson.is_stated = is_stated
             self._save()
             if changed:
-                _tell(name, "window_tokens", limit_tokens)
+                _emit_learned(name, "window_tokens", limit_tokens)
 
     @alone
     def refused(self, name: str, request_tokens: int) -> None:
@@ -205,7 +205,7 @@ class ProviderLimits:
 
         Where longer prompts were accepted, that was before the server was started anew.
         """
-        lesson = self._own(name)
+        lesson = self._lesson(name)
         if request_tokens <= lesson.accepted_tokens:
             lesson.accepted_tokens = 0
             self._forgotten.add(name)
@@ -213,17 +213,17 @@ class ProviderLimits:
     @alone
     def learn_output(self, name: str, limit_tokens: int) -> None:
         """Remember a limit for answers; as long as it is believed it only gets lower."""
-        lesson, known = self._own(name), self.output_of(name)
+        lesson, known = self._lesson(name), self.output_of(name)
         if limit_tokens >= _LEAST_OUTPUT and (known is None or limit_tokens <= known):
             lesson.output_tokens, lesson.output_at = limit_tokens, self.now()
             self._save()
             if limit_tokens != known:
-                _tell(name, "output_tokens", limit_tokens)
+                _emit_learned(name, "output_tokens", limit_tokens)
 
     @alone
     def learn_reasoning(self, name: str) -> None:
         """Remember that messages without the model's reasoning were refused."""
-        self._own(name).reasoning_at = self.now()
+        self._lesson(name).reasoning_at = self.now()
         self._save()
 
     def wants_reasoning(self, name: str) -> bool:
@@ -233,7 +233,7 @@ class ProviderLimits:
     @alone
     def accepted(self, name: str, prompt_tokens: int, length: int = 0) -> None:
         """Remember the longest accepted prompt; a smaller learned window is dropped."""
-        lesson = self._own(name)
+        lesson = self._lesson(name)
         if prompt_tokens > lesson.accepted_tokens:
             lesson.accepted_tokens, lesson.accepted_length = prompt_tokens, length
         disproved = lesson.window_tokens is not None and prompt_tokens > lesson.window_tokens
@@ -256,7 +256,7 @@ class ProviderLimits:
         """Remember that the provider counted `theirs` for `messages` of `ours` tokens."""
         if ours < _LEAST_TOKENS or theirs <= 0 or (theirs < RATIOS[0] * ours and not refused):
             return
-        lesson = self._own(name)
+        lesson = self._lesson(name)
         counts = self._counts.setdefault(name, deque(maxlen=COUNTS_KEPT))
         counts.append((script, ours, messages, theirs))
         before, again = lesson.ratios, [counts[-1]]
@@ -282,13 +282,13 @@ class ProviderLimits:
         if used != known or is_apart:
             self._save()
         if used != known:
-            _tell(name, "ratio", used, script)
+            _emit_learned(name, "ratio", used, script)
 
     def _is_recent(self, at: float, seconds: float) -> bool:
         # A clock that was put back makes no lesson last.
         return abs(self.now() - at) < seconds
 
-    def _own(self, name: str) -> Lesson:
+    def _lesson(self, name: str) -> Lesson:
         return self.lessons.setdefault(name, Lesson())
 
     def _save(self) -> None:
@@ -319,7 +319,7 @@ class ProviderLimits:
             for name, lesson in others.items():
                 if name in self._forgotten:
                     lesson.accepted_tokens = 0
-                self._own(name).merge(lesson)
+                self._lesson(name).merge(lesson)
             self._forgotten.clear()
             self._written = {name: one.accepted_tokens for name, one in self.lessons.items()}
             return {"models": {name: asdict(one) for name, one in sorted(self.lessons.items())}}
@@ -367,7 +367,7 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _tell(name: str, what: Learned, value: float, script: str | None = None) -> None:
+def _emit_learned(name: str, what: Learned, value: float, script: str | None = None) -> None:
     if is_wanted(LearnedEvent):
         emit(LearnedEvent(model=name, what=what, value=value, script=script))
 

@@ -75,11 +75,11 @@ class Ratio:
             weight = _WEIGHT if self.counts else 1.0
             self.average += weight * (ratio - self.average)
             self.counts += 1
-        wanted = self._wanted()
-        if wanted <= self.used and self.average >= self.used - _TOO_HIGH:
+        target = self._target()
+        if target <= self.used and self.average >= self.used - _TOO_HIGH:
             return False
-        self.used, before = wanted, self.used
-        return wanted != before
+        self.used, before = target, self.used
+        return target != before
 
     @property
     def at_most(self) -> float:
@@ -87,14 +87,14 @@ class Ratio:
         is_known = self.counts >= _EVIDENCE_BELOW
         return min(self.most + _MARGIN, self.used) if is_known else self.used
 
-    def _wanted(self) -> float:
+    def _target(self) -> float:
         if self.counts < _EVIDENCE:
             return self.used
-        wanted = self.average
-        if wanted < 1.0:
+        target = self.average
+        if target < 1.0:
             is_known = self.counts >= _EVIDENCE_BELOW
-            wanted = min(max(self.most, wanted) + _MARGIN, 1.0) if is_known else 1.0
-        steps = math.ceil(round(wanted / _STEP, 6))
+            target = min(max(self.most, target) + _MARGIN, 1.0) if is_known else 1.0
+        steps = math.ceil(round(target / _STEP, 6))
         return round(min(steps * _STEP, RATIOS[1]), 2)
 
 
