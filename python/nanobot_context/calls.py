@@ -27,7 +27,7 @@ from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.windows import Window
 from nanobot_context.own_form import Compressor, own_form
-from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
+from nanobot_context.recovery import Attempt, GaveUp, Refused, recover, run_unawaited
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -294,10 +294,7 @@ def call_with_recovery_sync(
         endpoint=endpoint,
     )
     try:
-        call.send(None)
-    except StopIteration as ended:
-        answer: Response = ended.value
-        return answer
+        answer: Response = run_unawaited(call)
     except _Stopped as stopped:
         raise stopped.error from None
-    raise AssertionError("nothing in it waits")
+    return answer

@@ -7,7 +7,7 @@ it, whoever sends.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -177,6 +177,15 @@ async def recover(
             at_floor = floor if repair.reason == "floor" else None
             raise GaveUp(repair.reason, silent or answer, prompt_tokens, at_floor)
         attempt = Attempt(messages, repair.output_tokens)
+
+
+def run_unawaited(call: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that never waits, and return its result."""
+    try:
+        call.send(None)
+    except StopIteration as ended:
+        return ended.value
+    raise AssertionError(call)
 
 
 def _counted(exchange: Exchange, attempt: Attempt) -> int | None:

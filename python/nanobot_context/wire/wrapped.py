@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Coroutine
 from functools import cache
 from typing import Any, TypeVar
 
 from nanobot_context.arguments import check_instance, check_whole, invalid
+from nanobot_context.recovery import run_unawaited
 from nanobot_context.settings import Settings
 from nanobot_context.wire.exchange import Protection
 from nanobot_context.wire.replies import Reply
@@ -102,7 +102,9 @@ class _Sends(_Protected):
 
         body = request.read()
         url = str(request.url)
-        response = run(self.nanobot_context_protection.run(request.method, url, body, send))
+        response = run_unawaited(
+            self.nanobot_context_protection.run(request.method, url, body, send)
+        )
         if not stream:
             response.read()
         return response
@@ -146,12 +148,3 @@ def _with(request: Any, content: bytes | None) -> Any:
         content=content,
         extensions=request.extensions,
     )
-
-
-def run(call: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine that never waits, and return its result."""
-    try:
-        call.send(None)
-    except StopIteration as ended:
-        return ended.value
-    raise AssertionError("nothing in it waits")
