@@ -23,6 +23,11 @@ def parsed(text: str | bytes, otherwise: Any = None) -> Any:
         return otherwise
 
 
+def json_text(value: Any) -> str:
+    """Return `value` as JSON text; what JSON does not have is in it as a text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 def load_strictly(text: str) -> Any:
     """Return the JSON value that `text` is.
 

@@ -133,6 +133,22 @@ def detect_overflow(
     )
 
 
+def prompt_overflow(error: BaseException | str) -> Overflow | None:
+    """Return the overflow that a shorter prompt may repair, with nothing else changed; else `None`.
+
+    None does where reasoning is missed, nor for a rate or a cap on the answer that the prompt is no
+    part of.
+    """
+    overflow = detect_overflow(error)
+    if overflow is None or overflow.kind == "reasoning":
+        return None
+    if overflow.kind in ("output_cap", "rate_ceiling"):
+        limit, used = overflow.limit_tokens, overflow.used_tokens
+        if limit is None or used is None or (overflow.kind == "rate_ceiling" and used <= limit):
+            return None
+    return overflow
+
+
 def is_empty(response: Any) -> bool:
     """Return whether a response is of a known shape and holds neither text nor calls.
 
@@ -227,20 +243,6 @@ def _status(response: Any) -> Any:
         metadata = response.get("ResponseMetadata")
         return metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
     return _get(response, "status_code")
-
-
-def wants_less(overflow: Overflow) -> bool:
-    """Return whether a shorter prompt may be accepted where nothing else changes.
-
-    Not where reasoning is missed, nor for a rate or a cap on the answer that the prompt is no part
-    of.
-    """
-    limit, used = overflow.limit_tokens, overflow.used_tokens
-    if overflow.kind == "output_cap":
-        return limit is not None and used is not None
-    if overflow.kind == "rate_ceiling":
-        return limit is not None and used is not None and used > limit
-    return overflow.kind != "reasoning"
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,6 @@ it, and `previous_response_fallback` what to do when that went wrong.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,8 @@ from nanobot_context.history import (
     summary_message,
     tool_calls_of,
 )
-from nanobot_context.overflow import detect_overflow, wants_less
+from nanobot_context.json_text import json_text
+from nanobot_context.overflow import prompt_overflow
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _call_item(call: Any) -> Item:
         "type": "function_call",
         "call_id": id_,
         "name": function.get("name") or "",
-        "arguments": arguments if isinstance(arguments, str) else _json(arguments or {}),
+        "arguments": arguments if isinstance(arguments, str) else json_text(arguments or {}),
     }
 
 
@@ -155,7 +155,7 @@ def _to_parts(content: Any, *, is_output: bool) -> Iterator[Item]:
             # The API takes only texts of an assistant.
             yield {"type": text_kind, "text": f"[{kind or 'part'} left out]"}
         elif part is not None:
-            yield _media(part) or {"type": text_kind, "text": _json(part)}
+            yield _media(part) or {"type": text_kind, "text": json_text(part)}
 
 
 def _media(part: Any) -> Item | None:
@@ -237,10 +237,6 @@ def _from_part(part: Any) -> Any:
         file = {key: value for key, value in part.items() if key != "type"}
         return {"type": "file", "file": file}
     return part
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,5 +356,4 @@ def previous_response_fallback(error: BaseException | str) -> Fallback | None:
         return Fallback.PENDING
     if "input_text" in text and ("invalid value" in text or "invalid_value" in text):
         return Fallback.PLAIN_TEXT
-    overflow = detect_overflow(error)
-    return Fallback.SUMMARISE if overflow is not None and wants_less(overflow) else None
+    return None if prompt_overflow(error) is None else Fallback.SUMMARISE

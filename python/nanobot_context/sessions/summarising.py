@@ -20,7 +20,7 @@ from nanobot_context._core import (
 from nanobot_context.arguments import check_choice, check_flag, invalid, text_of
 from nanobot_context.errors import ContextOverflowError, SessionGoneError
 from nanobot_context.history import assemble_history
-from nanobot_context.overflow import detect_overflow, wants_less
+from nanobot_context.overflow import prompt_overflow
 from nanobot_context.responses import to_response_items
 from nanobot_context.sessions.operations import (
     Events,
@@ -331,8 +331,8 @@ def _of_branch(events: Events, key: str) -> Events:
 
 def _input_overflow(error: Exception) -> Overflow:
     """Return what an error says of a request that is too long; raise any other error."""
-    overflow = detect_overflow(error)
-    if overflow is None or not wants_less(overflow):
+    overflow = prompt_overflow(error)
+    if overflow is None:
         raise error
     return overflow
 

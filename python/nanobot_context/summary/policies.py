@@ -26,7 +26,7 @@ from nanobot_context._core import (
 )
 from nanobot_context.arguments import check_messages, invalid
 from nanobot_context.history import assemble_history, history_ladder
-from nanobot_context.overflow import detect_overflow, wants_less
+from nanobot_context.overflow import prompt_overflow
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -283,8 +283,7 @@ async def call_with_summary(
         try:
             return await chat(messages)
         except Exception as error:
-            overflow = detect_overflow(error)
-            if overflow is None or not wants_less(overflow):
+            if prompt_overflow(error) is None:
                 raise
             refusal = error
     assert refusal is not None

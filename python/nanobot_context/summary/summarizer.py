@@ -23,7 +23,7 @@ from nanobot_context.arguments import (
     check_timeout,
     text_of,
 )
-from nanobot_context.overflow import detect_overflow, wants_less
+from nanobot_context.overflow import prompt_overflow
 from nanobot_context.summary.record import Summary, SummaryEvent, SummaryRequest
 from nanobot_context.types import Message
 
@@ -226,10 +226,9 @@ class _Job:
         try:
             yield
         except Exception as error:
-            overflow = detect_overflow(error)
             if isinstance(error, TimeoutError) and not str(error):
                 self.run.failed("the model did not answer in time")
-            elif overflow and wants_less(overflow):
+            elif overflow := prompt_overflow(error):
                 self.run.refused(overflow.limit_tokens)
             else:
                 self.run.failed(f"{type(error).__name__}: {error}")

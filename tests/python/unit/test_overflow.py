@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nanobot_context import Overflow, detect_overflow
-from nanobot_context.overflow import wants_less
+from nanobot_context.overflow import prompt_overflow
 
 OPENAI = (
     "This model's maximum context length is 4096 tokens. However, your messages resulted in 5000 "
@@ -160,8 +160,7 @@ def test_a_text_of_10_mb_is_read_in_time() -> None:
     ],
 )
 def test_a_shorter_prompt_is_tried_where_it_may_help(text: str, helps: bool) -> None:
-    found = detect_overflow(text)
-    assert (found is not None and wants_less(found)) is helps
+    assert (prompt_overflow(text) is not None) is helps
 
 
 @pytest.mark.parametrize(

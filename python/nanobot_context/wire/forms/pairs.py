@@ -7,11 +7,11 @@ for nobody here knows what may be left out of it; of a result the texts can be s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
+from nanobot_context.json_text import json_text
 from nanobot_context.message_texts import texts_of
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import Json
@@ -141,11 +141,11 @@ def as_call(item: Json) -> tuple[Json, list[Json]]:
             said.update(value if isinstance(value, dict) else {name: value})
     short: Json = {}
     for name, value in said.items():
-        if len(_json({**short, name: value})) <= _MAX_SAID_CHARS:
+        if len(json_text({**short, name: value})) <= _MAX_SAID_CHARS:
             short[name] = value
     long = {name: value for name, value in said.items() if name not in short}
     kind = str(item["type"]).removesuffix("_call").removesuffix("_request")
-    function = {"name": kind, "arguments": _json(short)}
+    function = {"name": kind, "arguments": json_text(short)}
     call = {"id": asks(item), "type": "function", "function": function}
     return call, [whole(long)] if long else []
 
@@ -163,7 +163,7 @@ def as_result(item: Json) -> Message:
 def as_content(items: list[Json]) -> Any:
     """Return items without a message form as the content of one: JSON, and their images."""
     images = {path: part for path, part in _leaves(items) if part["type"] == "image_url"}
-    text = _json(counted(_with(items, dict.fromkeys(images, ""))))
+    text = json_text(counted(_with(items, dict.fromkeys(images, ""))))
     return [{"type": "text", "text": text}, *images.values()] if images else text
 
 
@@ -201,7 +201,7 @@ def resulted(item: Json, message: Message) -> Json | None:
 def as_text(item: Json, content: Any = None) -> Json:
     """Return an item as a text of the model, where it cannot keep its kind."""
     if content is None:
-        content = _json({key: one for key, one in item.items() if key not in ("id", "call_id")})
+        content = json_text({key: one for key, one in item.items() if key not in ("id", "call_id")})
     return {"role": "assistant", "content": texts_of(content)}
 
 
@@ -252,7 +252,3 @@ def _with(value: Any, changed: dict[Path, str], path: Path = ()) -> Any:
     if isinstance(value, list):
         return [_with(inner, changed, (*path, at)) for at, inner in enumerate(value)]
     return value
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 import nanobot_context.wire.forms.pairs as pairs
 from nanobot_context.identity import is_same
+from nanobot_context.json_text import json_text
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import PART, Form, Json
@@ -273,7 +273,7 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
             whole.append(item)
         elif not (_is_hosted(item) or name or str(item.get("type")).endswith("_output")):
             whole.append(known)
-        elif len(text := json.dumps(known, ensure_ascii=False, default=str)) <= _MAX_SAID_CHARS:
+        elif len(text := json_text(known)) <= _MAX_SAID_CHARS:
             whole.append({"role": "assistant", "content": text})
     return whole
 
