@@ -24,7 +24,7 @@ from nanobot_context.types import Message
 from nanobot_context.wire.exchange import Protection
 from nanobot_context.wire.forms import form_of
 from nanobot_context.wire.forms.form import Form
-from nanobot_context.wire.streams import is_empty
+from nanobot_context.wire.streams import holds_roles_alone
 
 __all__ = ["FitContext", "acompletion", "completion", "fit_context"]
 
@@ -163,7 +163,9 @@ def completion(
 
 def _has_begun(read: list[Any]) -> bool:
     """Return whether the pieces of a stream, or its end, say that the request was not refused."""
-    return bool(read) and (read[-1] is None or not is_empty(read[-1].model_dump()["choices"]))
+    return bool(read) and (
+        read[-1] is None or not holds_roles_alone(read[-1].model_dump()["choices"])
+    )
 
 
 def _again(stream: Any, read: list[Any]) -> Any:

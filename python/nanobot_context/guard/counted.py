@@ -52,7 +52,7 @@ class Counted:
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
         """Remember a count; return whether it covers the whole prompt."""
-        if self._last is not None and self.goes_on(messages):
+        if self._last is not None and self.extends_last(messages):
             self.reports_the_rest |= theirs < self._last.theirs and not refused
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
@@ -67,7 +67,7 @@ class Counted:
             self._keep_size(hashes[0], (ours, len(messages), theirs))
         return True
 
-    def goes_on(self, messages: list[Any]) -> bool:
+    def extends_last(self, messages: list[Any]) -> bool:
         """Return whether `messages` begin with the last prompt."""
         return self._last is not None and begins_with(messages, self._last.messages)
 

@@ -125,7 +125,7 @@ class Exchange:
             self.request,
             attempt.messages,
             attempt.max_tokens,
-            lambda: self._sent_tokens(attempt, self._counted(attempt.messages)),
+            lambda: self._sent_tokens(attempt),
         )
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
@@ -208,7 +208,7 @@ class Exchange:
         fused("learn from a refusal", lambda: self._learn(refused, attempt), None)
 
     def _learn(self, refused: Refused, attempt: Attempt) -> None:
-        prompt_tokens = self._sent_tokens(attempt, self._counted(attempt.messages))
+        prompt_tokens = self._sent_tokens(attempt)
         overflow, request, windows = refused.overflow, self.request, self.fitter.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
         self.telemetry.overflowed(request, overflow, refused.refusal, prompt_tokens)
@@ -268,10 +268,12 @@ class Exchange:
             learned = self.fitter.windows.learned
             learned.learn_window(self.request.place, tokens, is_stated=False)
 
-    def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
+    def _sent_tokens(self, attempt: Attempt) -> int:
         """Return the tokens that an attempt sends: its messages, or the state in their place."""
-        state = self.request.state if self.request.goes_on(attempt.messages) else None
-        return self.fitter.state_tokens(self.request, state) if state else message_tokens
+        state = self.request.state_for(attempt.messages)
+        if state is not None:
+            return self.fitter.state_tokens(self.request, state)
+        return self._counted(attempt.messages)
 
     def _worth_counting(self, attempt: Attempt, theirs: int, window_tokens: int) -> int | None:
         """Return our count of what was sent, of which the provider read `theirs`.
@@ -279,16 +281,14 @@ class Exchange:
         `None` where counting would load a vocabulary, and nothing can be learned.
         """
         request = self.request
-        state = request.state if request.goes_on(attempt.messages) else None
+        state = request.state_for(attempt.messages)
         if state is None:
             bound = token_bound(attempt.messages, request.model, tools=request.tools)
-        else:
-            bound = token_bound(state.pending, request.model)
-        if bound is not None and state is not None:
+        elif (bound := token_bound(state.pending, request.model)) is not None:
             bound += state.tokens
         if says_nothing(theirs, bound, window_tokens):
             return None
-        return self._sent_tokens(attempt, self._counted(attempt.messages))
+        return self._sent_tokens(attempt)
 
     def _learn_from_answer(self, attempt: Attempt) -> None:
         """Learn the window from a request that passed after a larger one was refused."""
@@ -298,7 +298,7 @@ class Exchange:
         if self._refused:
             theirs = self._read_tokens
             if not theirs:
-                ours = self._sent_tokens(attempt, self._counted(attempt.messages))
+                ours = self._sent_tokens(attempt)
                 theirs = self.fitter.theirs(request, attempt.messages, ours)
             least = self.fitter.window_for(theirs, attempt.max_tokens)
             most = assumed = min(refused.prompt_tokens for refused in self._refused)
@@ -315,7 +315,7 @@ class Exchange:
 
     def _was_cut(self, attempt: Attempt, ours: int, theirs: int) -> bool:
         request = self.request
-        if request.goes_on(attempt.messages):
+        if request.state_for(attempt.messages) is not None:
             return False
         return self.fitter.windows.was_cut(
             request.model,
@@ -392,7 +392,7 @@ class Exchange:
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         ours = self._worth_counting(attempt, theirs, usage.window_tokens or 0)
         reads_too_little = False
-        if could_cut and not request.goes_on(messages):
+        if could_cut and request.state_for(messages) is None:
             reports = windows.reports_of(request.model, request.endpoint)
             reads_too_little = windows.reads_no_more(
                 request.model, theirs, length, request.endpoint

@@ -107,14 +107,14 @@ class Fitter:
         stated = self.stated(request).tokens
         had = windows.in_ours(stated, *conversation), windows.overhead_tokens(*conversation)
         now = window_now, windows.overhead_now(*conversation)
-        goes_on = request.goes_on(attempt.messages)
-        if now == had or (goes_on and now[0] >= had[0]):
+        has_state = request.state_for(attempt.messages) is not None
+        if now == had or (has_state and now[0] >= had[0]):
             return False
         sent = request.model, attempt.messages, request.endpoint
         is_cut = not is_same(attempt.messages, request.messages)
         # More room is taken with the next step: before that the prefix would change for nothing.
-        grows = is_cut and now[0] > had[0] * _GROWS and not windows.goes_on(*sent)
-        if not grows and not goes_on:
+        grows = is_cut and now[0] > had[0] * _GROWS and not windows.extends_last(*sent)
+        if not grows and not has_state:
             ours = count_tokens(attempt.messages, request.model, tools=request.tools)
             free = request.trace.answer_tokens * (1 - _OF_ANSWER)
             if windows.at_most_in_theirs(ours, *sent) + free <= stated:
@@ -131,7 +131,7 @@ class Fitter:
         request.trace.answer_tokens = self._kept_free(request, window, reserve)
         messages, budget = self.compressed(request, window, reserve)
         messages = self._with_reasoning(request, messages)
-        if not request.goes_on(messages):
+        if request.state_for(messages) is None:
             # A conversation's window may be larger than it would be now.
             is_sure = window.tokens <= window_now
             max_tokens = self._limit(request, room, messages, is_sure=is_sure)

@@ -52,14 +52,14 @@ class Reports:
             new = messages[shared:]
             # No text has more tokens than characters.
             most = characters(new)
-            goes_on = shared == len(self._messages)
-            if goes_on and theirs < self._tokens:
+            extends = shared == len(self._messages)
+            if extends and theirs < self._tokens:
                 self._in_a_row = 0
                 # A token has two characters, at least in most texts.
                 self.are_of_the_rest |= theirs < max(most // 2, _LEAST_READ)
             elif theirs > most:
                 self._in_a_row += 1
-            if goes_on and all(map(_is_text, new)):
+            if extends and all(map(_is_text, new)):
                 self.growth = new, theirs - self._tokens
         self._messages, self._tokens = list(messages), theirs
         self._lengths.append((characters(messages), theirs))

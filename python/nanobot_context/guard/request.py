@@ -75,9 +75,9 @@ class Request:
         assert self.offer is not None
         return replace(self, tools=tools, send=self.offer(tools))
 
-    def goes_on(self, messages: list[Message]) -> bool:
-        """Return whether the provider gets the state in place of `messages`."""
-        return self.state is not None and messages is self.messages
+    def state_for(self, messages: list[Message]) -> State | None:
+        """Return the state that goes out in place of `messages`; `None` where these do."""
+        return self.state if messages is self.messages else None
 
     def fixed_tokens(self) -> int:
         """Return the tokens of system messages and tool schemas, which every request has."""

@@ -255,9 +255,9 @@ class WindowResolver:
         beside = lesson.framing_tokens * len(messages) + lesson.fixed_tokens
         return int(tokens * self.ratio(model, messages, endpoint)) + beside
 
-    def goes_on(self, model: str | None, messages: list[Any], endpoint: str = "") -> bool:
+    def extends_last(self, model: str | None, messages: list[Any], endpoint: str = "") -> bool:
         """Return whether `messages` begin with the last prompt that was counted."""
-        return self._counted[name_of(model, endpoint)].goes_on(messages)
+        return self._counted[name_of(model, endpoint)].extends_last(messages)
 
     def at_most_in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""

@@ -38,7 +38,7 @@ class Outage:
         # How many have been stored since an outage, of how many sessions: for the log.
         self._late = 0, 0
 
-    def goes_on(self, what: str, run: Callable[[], T], otherwise: T) -> T:
+    def try_to(self, what: str, run: Callable[[], T], otherwise: T) -> T:
         """Return the result of `run`, or `otherwise` if the store fails to do `what`."""
         try:
             found = run()

@@ -113,7 +113,7 @@ class SharedSessions:
             # Until it has been read.
             self._unread.add(key)
             what = "load a session from the store"
-            return self._outage.goes_on(what, lambda: self._load(key), None)
+            return self._outage.try_to(what, lambda: self._load(key), None)
 
     def _load(self, key: str) -> Any:
         with self._lock:
@@ -167,7 +167,7 @@ class SharedSessions:
             return bool(self._files.delete(key))
         with self._lock:
             what = "delete a session of the store"
-            is_gone = self._outage.goes_on(what, lambda: self._delete(key), False)
+            is_gone = self._outage.try_to(what, lambda: self._delete(key), False)
             return is_gone or key in self._sessions.deleted
 
     def _delete(self, key: str) -> bool:
@@ -193,7 +193,7 @@ class SharedSessions:
 
     def read(self, key: str) -> dict[str, Any] | None:
         """Return all of the session `key` as nanobot shows it, or `None`."""
-        return self._outage.goes_on("read a session of the store", lambda: self._read(key), None)
+        return self._outage.try_to("read a session of the store", lambda: self._read(key), None)
 
     def _read(self, key: str) -> dict[str, Any] | None:
         stored = None if is_own(key) else self._sessions.stored(key)
@@ -206,7 +206,7 @@ class SharedSessions:
     def read_metadata(self, key: str) -> dict[str, Any] | None:
         """Return the session `key` without its messages, or `None`."""
         what = "read a session of the store"
-        return self._outage.goes_on(what, lambda: self._read_metadata(key), None)
+        return self._outage.try_to(what, lambda: self._read_metadata(key), None)
 
     def _read_metadata(self, key: str) -> dict[str, Any] | None:
         head = None if is_own(key) else self._sessions.head(key)
@@ -222,7 +222,7 @@ class SharedSessions:
         if is_own(key):
             return bool(self._files.update_metadata(key, updates, fsync=fsync))
         what = "change the metadata of a session of the store"
-        return self._outage.goes_on(what, lambda: self._update_metadata(key, updates), False)
+        return self._outage.try_to(what, lambda: self._update_metadata(key, updates), False)
 
     def _update_metadata(self, key: str, updates: dict[str, Any]) -> bool:
         last: SessionStoreError | None = None
@@ -247,7 +247,7 @@ class SharedSessions:
         nanobot lists its sessions when it starts, which a store that is down does not stop: then
         those in files.
         """
-        listed = self._outage.goes_on("list the sessions of the store", self._list_sessions, None)
+        listed = self._outage.try_to("list the sessions of the store", self._list_sessions, None)
         return list(self._files.list_sessions()) if listed is None else listed
 
     def _list_sessions(self) -> list[dict[str, Any]]:
@@ -277,7 +277,7 @@ class SharedSessions:
         for path, kept in meanwhile.copies(self._files):
             what = "store a session that was in a file meanwhile"
             with self._lock:
-                number = self._outage.goes_on(what, partial(self._take_up, kept), None)
+                number = self._outage.try_to(what, partial(self._take_up, kept), None)
                 if number is not None:
                     path.unlink(missing_ok=True)
                     taken += number
@@ -315,7 +315,7 @@ class SharedSessions:
             return True
         with self._lock:
             what = "look for news of a session"
-            is_there = self._outage.goes_on(what, lambda: self._bring_up(session), True)
+            is_there = self._outage.try_to(what, lambda: self._bring_up(session), True)
             if self._outage.is_answering:
                 self._store_held()
             return is_there
@@ -346,7 +346,7 @@ class SharedSessions:
 
     def _store(self, session: Any) -> bool:
         """Store what is new in `session`, or hold it; return whether it was stored."""
-        if self._outage.goes_on("store a session", lambda: self._save(session), False):
+        if self._outage.try_to("store a session", lambda: self._save(session), False):
             self._outage.release(session.key, is_stored=True)
             return True
         if not self._outage.is_answering:
@@ -360,7 +360,7 @@ class SharedSessions:
                 break
         for key in list(self._sessions.deleted) if self._outage.is_answering else ():
             delete = partial(self._sessions.delete_late, key)
-            self._outage.goes_on("delete a session of the store", delete, None)
+            self._outage.try_to("delete a session of the store", delete, None)
         self._outage.log_late()
 
     def _end(self) -> None:

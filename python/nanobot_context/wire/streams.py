@@ -78,19 +78,19 @@ class Beginning:
                 return
             if line.startswith(b"data:"):
                 event = _json(line[5:])
-                if event is None or not _says_nothing(event):
+                if event is None or not _is_preliminary(event):
                     self.is_over, self.event = True, event
         self.is_over |= time.monotonic() > self._until or not self._lines.can_read
 
 
-def _says_nothing(event: Json) -> bool:
+def _is_preliminary(event: Json) -> bool:
     """Return whether a server may say this and refuse the prompt after it."""
     if "choices" not in event:
         return event.get("type") in _BEFORE
-    return not event.get("error") and not event.get("usage") and is_empty(event["choices"])
+    return not event.get("error") and not event.get("usage") and holds_roles_alone(event["choices"])
 
 
-def is_empty(choices: Any) -> bool:
+def holds_roles_alone(choices: Any) -> bool:
     """Return whether the choices of a chunk hold only roles."""
     for choice in choices if isinstance(choices, list) else ():
         delta = choice.get("delta") if isinstance(choice, dict) else choice
