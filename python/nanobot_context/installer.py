@@ -264,9 +264,9 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
     guard = Guard(fitter, _CLEAR_COMMAND, error_response, telemetry)
     context = Context(PatchSet(), guard, windows, telemetry, settings)
     if settings.enable_history_summarization:
-        from nanobot_context.plugins.summaries import Jobs
+        from nanobot_context.plugins.summaries import SummaryJobs
 
-        context.summaries = Jobs(windows, settings, telemetry)
+        context.summaries = SummaryJobs(windows, settings, telemetry)
     if store_url is not None:
         from nanobot_context.plugins.opened_store import Opened
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nanobot_context.guard.telemetry import Telemetry
     from nanobot_context.guard.windows import WindowResolver
     from nanobot_context.plugins.opened_store import Opened
-    from nanobot_context.plugins.summaries import Jobs
+    from nanobot_context.plugins.summaries import SummaryJobs
     from nanobot_context.settings import Settings
 
 Part = Literal["guard", "own cuts", "own window", "events", "session store", "summaries", "rules"]
@@ -34,7 +34,7 @@ class Context:
     windows: WindowResolver
     telemetry: Telemetry
     settings: Settings
-    summaries: Jobs | None = None
+    summaries: SummaryJobs | None = None
     store: Opened | None = None
 
     @property

@@ -63,7 +63,7 @@ def _key(message: Any, session_key: str | None) -> str | None:
 # Not `__init__`: the package may be installed when the loop has been made.
 def _know(context: Context, loop: Any, *_: Any, **__: Any) -> None:
     if context.summaries is not None:
-        context.summaries.know(loop)
+        context.summaries.remember(loop)
 
 
 _patch = functools.partial(

@@ -148,7 +148,7 @@ show = Section("summary_section", _section_of).show
 
 
 @dataclass(slots=True)
-class Jobs:
+class SummaryJobs:
     """The summaries that are being made, one at a time for each session.
 
     Attributes:
@@ -171,7 +171,7 @@ class Jobs:
     def __post_init__(self) -> None:
         self.telemetry.rooms = self.rooms
 
-    def know(self, loop: Any) -> None:
+    def remember(self, loop: Any) -> None:
         """Remember the agent loop that the sessions of its manager belong to."""
         self.loops[loop.sessions] = ref(loop)
 
@@ -198,7 +198,7 @@ class Jobs:
             return
         if due is None:
             return
-        task = event_loop.create_task(self._run(Job(loop, manager, session, previous, *due)))
+        task = event_loop.create_task(self._run(SummaryJob(loop, manager, session, previous, *due)))
         running[session.key] = task
         task.add_done_callback(lambda _: running.pop(session.key, None))
 
@@ -229,7 +229,7 @@ class Jobs:
         _notes(session)[_GAVE_UP_AT] = len(session.messages)
         log.exception("could not summarise {}", session.key)
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, job: SummaryJob) -> None:
         begun = time.perf_counter()
         made: Summary | None = None
         stored: Summary | None = None
@@ -247,7 +247,7 @@ class Jobs:
             job.session.key, stored or made, failure, seconds, stored is not None
         )
 
-    async def _make(self, job: Job) -> Summary:
+    async def _make(self, job: SummaryJob) -> Summary:
         """Ask nanobot's provider; without an answer of its, the summary is made without a model."""
         settings, runtime = self.settings, job.runtime()
         model = settings.summary_model or settings.compression_model or runtime.model
@@ -285,7 +285,7 @@ async def _ask(provider: Any, model: str, request: SummaryRequest) -> str:
     return str(text)
 
 
-class Job:
+class SummaryJob:
     """One summary to make: of everything behind `previous` up to message `cut` of a session."""
 
     def __init__(

@@ -89,7 +89,6 @@ def export_chat_app(service: SessionService, sessions: Iterable[SessionHead], pa
         InvalidArgumentError: Two sessions of different users have one id, which is the key there.
         OSError: The file cannot be written.
     """
-
     tables = _Tables()
     for head in sessions:
         session = stored_anew(service, head)

@@ -390,7 +390,7 @@ def test_what_failed_is_counted_for_the_command_line(spaces: Spaces, install: In
 PLUGINS = (
     ("opened_store.Opened.take", "__init__", ("workspace",)),
     ("opened_store.Opened.service", "__init__", ("workspace",)),
-    ("summaries.Jobs.begin_if_due", "save", ("session",)),
+    ("summaries.SummaryJobs.begin_if_due", "save", ("session",)),
 )
 
 
