@@ -13,11 +13,6 @@ def is_same(left: list[Message], right: list[Message]) -> bool:
     return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
 
 
-def begins_with(messages: Sequence[Any], first: Sequence[Any]) -> bool:
-    """Return whether `messages` begin with all of `first`, of which there is at least one."""
-    return 0 < len(first) == common_length(first, messages)
-
-
 def common_length(one: Sequence[Any], other: Sequence[Any]) -> int:
     """Return how many items two sequences begin with alike."""
     if one == other[: len(one)]:

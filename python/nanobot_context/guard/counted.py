@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context.guard.ratios import COUNTS_KEPT, RATIOS, Size, grown
-from nanobot_context.guard.reports import AS_BEFORE, DENSE, ESTIMATED, Reports, characters
-from nanobot_context.identity import begins_with, common_length
+from nanobot_context.guard.reports import (
+    AS_BEFORE,
+    DENSE,
+    ESTIMATED,
+    Prompt,
+    Reports,
+    characters,
+)
 from nanobot_context.reasoning import THOUGHTS
 
 # Texts are known by their hashes, up to so many.
@@ -25,16 +31,6 @@ _NEW_TEXT = 1.3
 _UNEVEN = 1.4, 64
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt as it was sent, with the hashes of its texts, our count and the provider's."""
-
-    messages: list[Any]
-    hashes: list[int]
-    ours: int
-    theirs: int
-
-
 @dataclass(slots=True)
 class Counted:
     """Counts of one model at one provider.
@@ -46,17 +42,17 @@ class Counted:
 
     reports: Reports = field(default_factory=Reports)
     reports_the_rest: bool = False
-    _last: Prompt | None = None
+    _last: Prompt = field(default_factory=Prompt)
     _seen: set[int] = field(default_factory=set)
     _sizes: dict[int, list[Size]] = field(default_factory=dict)
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
         """Remember a count; return whether it covers the whole prompt."""
-        if self._last is not None and self.extends_last(messages):
+        if self.extends_last(messages):
             self.reports_the_rest |= theirs < self._last.theirs and not refused
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
-        self._last = Prompt(list(messages), hashes, ours, theirs)
+        self._last = Prompt(list(messages), theirs, ours, hashes)
         if self.reports_the_rest and theirs < ours:
             return False
         if len(self._seen) > _MOST_SEEN:
@@ -69,7 +65,7 @@ class Counted:
 
     def extends_last(self, messages: list[Any]) -> bool:
         """Return whether `messages` begin with the last prompt."""
-        return self._last is not None and begins_with(messages, self._last.messages)
+        return self._last.begins(messages)
 
     def shared_with_last(self, messages: list[Any]) -> tuple[Prompt, int] | None:
         """Return the last prompt, and how many messages at its beginning `messages` begin with.
@@ -77,9 +73,9 @@ class Counted:
         `None` without any, or where not all of the prompt was reported.
         """
         last = self._last
-        if last is None or self.reports_the_rest or last.theirs < RATIOS[0] * last.ours:
+        if self.reports_the_rest or last.theirs < RATIOS[0] * last.ours:
             return None
-        shared = common_length(last.messages, messages)
+        shared = last.shared(messages)
         return (last, shared) if shared else None
 
     def grown(self, messages: list[Any], ours: int, framing: int, *, new: int) -> int | None:
@@ -141,17 +137,17 @@ class Counted:
         length alone differs there, too. What is more than all before says how long that is at
         least; what came before says little of it.
         """
-        before = self.reports.last(messages)
-        if before is None or any(message.keys() & THOUGHTS for message in messages):
+        last = self.reports.last(messages)
+        if last is None or any(message.keys() & THOUGHTS for message in messages):
             return False
-        last, read = before
-        new = messages[len(last) :]
+        read = last.theirs
+        new = messages[len(last.messages) :]
         grown = count(new)
         counts = min(read / max(ours - grown, 1), 1.0)
         if theirs < read * AS_BEFORE:
             # Thoughts that went out before, and in no message, may be what is missing.
             return theirs < ours * counts * AS_BEFORE and self.reports.are_of_all
-        known = characters(last) + (len(json.dumps(tools, default=str)) if tools else 0)
+        known = characters(last.messages) + (len(json.dumps(tools, default=str)) if tools else 0)
         characters_a_token = min(max(known / read, DENSE), ESTIMATED)
         if grown >= ours - grown:
             characters_a_token = ESTIMATED
@@ -163,8 +159,7 @@ class Counted:
 
     def _hashes(self, messages: list[Any]) -> list[int]:
         """Return the hashes of `messages`; most are reused from the last prompt."""
-        last = self._last
-        known = last.hashes[: common_length(last.messages, messages)] if last else []
+        known = self._last.hashes[: self._last.shared(messages)]
         return [*known, *map(_hash, messages[len(known) :])]
 
 

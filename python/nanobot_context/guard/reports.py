@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import linear_regression
 from typing import Any
 
-from nanobot_context.identity import begins_with, common_length
+from nanobot_context.identity import common_length
 from nanobot_context.reasoning import THOUGHTS
 
 # Reports in a row that were of more than what was new, of a provider that reports all that it read.
@@ -27,6 +27,30 @@ _KEPT = 8
 _LEAST_READ = 1_024
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it was sent.
+
+    Attributes:
+        theirs: The provider's count.
+        ours: Our count; 0 where it was not counted here.
+        hashes: The hashes of its texts; none where it was not counted here.
+    """
+
+    messages: list[Any] = field(default_factory=list)
+    theirs: int = 0
+    ours: int = 0
+    hashes: list[int] = field(default_factory=list)
+
+    def begins(self, messages: list[Any]) -> bool:
+        """Return whether `messages` begin with all of it, and it has any."""
+        return 0 < len(self.messages) == self.shared(messages)
+
+    def shared(self, messages: list[Any]) -> int:
+        """Return how many of its messages `messages` begin with."""
+        return common_length(self.messages, messages)
+
+
 @dataclass(slots=True)
 class Reports:
     """The sizes that one provider reported in this process, counted here or not.
@@ -41,27 +65,27 @@ class Reports:
     are_of_the_rest: bool = False
     growth: tuple[list[Any], int] | None = None
     _in_a_row: int = 0
-    _messages: list[Any] = field(default_factory=list)
-    _tokens: int = 0
+    _last: Prompt = field(default_factory=Prompt)
     _lengths: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def add(self, messages: list[Any], theirs: int) -> None:
         """Remember what was reported of a prompt that was not cut."""
         self.growth = None
-        if shared := common_length(self._messages, messages):
+        last = self._last
+        if shared := last.shared(messages):
             new = messages[shared:]
             # No text has more tokens than characters.
             most = characters(new)
-            extends = shared == len(self._messages)
-            if extends and theirs < self._tokens:
+            extends = shared == len(last.messages)
+            if extends and theirs < last.theirs:
                 self._in_a_row = 0
                 # A token has two characters, at least in most texts.
                 self.are_of_the_rest |= theirs < max(most // 2, _LEAST_READ)
             elif theirs > most:
                 self._in_a_row += 1
             if extends and all(map(_is_text, new)):
-                self.growth = new, theirs - self._tokens
-        self._messages, self._tokens = list(messages), theirs
+                self.growth = new, theirs - last.theirs
+        self._last = Prompt(list(messages), theirs)
         self._lengths.append((characters(messages), theirs))
 
     @property
@@ -87,30 +111,29 @@ class Reports:
 
         Reasoning may have been left out by the server's template, so where there is any: no.
         """
-        if not (self.are_of_all and theirs < self._tokens * AS_BEFORE):
+        last = self._last
+        if not (self.are_of_all and theirs < last.theirs * AS_BEFORE):
             return False
-        last = self._messages
-        shared = common_length(last, messages)
-        if not shared or any(message.keys() & THOUGHTS for message in (*last, *messages)):
+        shared = last.shared(messages)
+        if not shared or any(message.keys() & THOUGHTS for message in (*last.messages, *messages)):
             return False
-        gone, new = characters(last[shared:]), characters(messages[shared:])
-        return gone <= new and theirs < (self._tokens - gone) * AS_BEFORE
+        gone, new = characters(last.messages[shared:]), characters(messages[shared:])
+        return gone <= new and theirs < (last.theirs - gone) * AS_BEFORE
 
     def grows_little(self, messages: list[Any], theirs: int) -> bool:
         """Return whether a prompt that goes on from the last one was read as hardly longer."""
-        if (before := self.last(messages)) is None:
+        if (last := self.last(messages)) is None:
             return False
-        last, read = before
-        return theirs - read < AS_BEFORE * characters(messages[len(last) :]) / ESTIMATED
+        new = characters(messages[len(last.messages) :])
+        return theirs - last.theirs < AS_BEFORE * new / ESTIMATED
 
-    def last(self, messages: list[Any]) -> tuple[list[Any], int] | None:
-        """Return the last prompt and what was reported of it, if `messages` begin with it."""
-        known = self._messages, self._tokens
-        return known if begins_with(messages, self._messages) else None
+    def last(self, messages: list[Any]) -> Prompt | None:
+        """Return the last prompt that was reported, if `messages` begin with it."""
+        return self._last if self._last.begins(messages) else None
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that the last prompt did not begin with, if it began so."""
-        shared = common_length(self._messages, messages)
+        shared = self._last.shared(messages)
         return messages[shared:] if shared else []
 
 
