@@ -78,16 +78,16 @@ class Counted:
         shared = last.shared(messages)
         return (last, shared) if shared else None
 
-    def grown(self, messages: list[Any], ours: int, framing: int, *, new: int) -> int | None:
+    def grown(self, messages: list[Any], ours: int, framing: int) -> int | None:
         """Return what `grown` says of a prompt of `ours` tokens that has a beginning in common."""
         sizes = self._sizes.get(_hash(messages[0]), []) if messages else []
-        return grown(sizes, ours, len(messages), framing, new=new)
+        return grown(sizes, ours, len(messages), framing)
 
     def _keep_size(self, first: int, size: Size) -> None:
         """Keep the last sizes of prompts with one first message, and the smallest of them."""
         sizes = self._sizes.pop(first, [])
         if len(sizes) == COUNTS_KEPT:
-            sizes.remove(next(one for one in sizes if one != min(sizes)))
+            del sizes[1 if sizes[0] == min(sizes) else 0]
         self._sizes[first] = [*sizes, size]
         if len(self._sizes) > _MOST_BEGINNINGS:
             del self._sizes[next(iter(self._sizes))]

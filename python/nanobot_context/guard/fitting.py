@@ -147,8 +147,7 @@ class Fitter:
         ours = count_tokens(sent, request.model, tools=request.tools)
         most = self.windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
         free = self.stated(request).tokens - most
-        fitting = min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
-        return max(limit or 0, fitting) if is_sure and free >= MIN_OUTPUT_TOKENS else fitting
+        return min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
 
     def shown_tools(self, request: Request, tools: list[Any], choice: Any) -> list[Any] | None:
         """Return what `tools` become within their share of the window; `None` where they stay."""

@@ -83,8 +83,12 @@ class Ratio:
 
     @property
     def at_most(self) -> float:
-        """What it may be at most of a prompt like those before: what is used moves in steps."""
-        is_known = self.counts >= _EVIDENCE_BELOW
+        """What it may be at most of a prompt like those before: what is used moves in steps.
+
+        It is believed sooner: by what is used cuts follow, by this the answer's limit, which a
+        refusal lowers.
+        """
+        is_known = self.counts >= _EVIDENCE
         return min(self.most + _MARGIN, self.used) if is_known else self.used
 
     def _target(self) -> float:
@@ -151,14 +155,12 @@ def fixed_of(counts: Sequence[Size], framing: int) -> int | None:
     return min(max(math.ceil(round(fixed / _FIXED_STEP, 3)), 0) * _FIXED_STEP, most)
 
 
-def grown(
-    sizes: Sequence[Size], ours: int, messages: int, framing: int, *, new: int = 0
-) -> int | None:
+def grown(sizes: Sequence[Size], ours: int, messages: int, framing: int) -> int | None:
     """Return the most that a provider may count of a prompt, by how others of its kind grew.
 
     `sizes` are of prompts with the same first message, as a rule the system's. The smallest is
-    what they all have, whatever our count makes of that; the rest grows as the others did, but for
-    `new` of our tokens, which are no fewer to the provider. `None` where too few grew.
+    what they all have, whatever our count makes of that; the rest grows as the others did, of which
+    each had text that was new then. `None` where too few grew.
     """
     if not sizes:
         return None
@@ -168,9 +170,7 @@ def grown(
         for one, number, theirs in sizes
         if one - base >= base * _SPREAD
     ]
-    if len(growths) < _EVIDENCE or ours < base:
+    if len(growths) < _EVIDENCE_FRAMING or ours < base:
         return None
     growth = min(max(growths) + _MARGIN, RATIOS[1])
-    new = min(new, ours - base)
-    text = growth * (ours - base - new) + max(growth, 1.0) * new
-    return counted + math.ceil(text) + framing * (messages - at_first)
+    return counted + math.ceil(growth * (ours - base)) + framing * (messages - at_first)

@@ -280,13 +280,13 @@ class WindowResolver:
             bounds.append(by_last + framing * (len(messages) - len(last.messages)))
             if not gone:
                 return bounds[0]
-        # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
-        new = min(self._uncounted(name, model, messages), tokens)
-        if (by_growth := counted.grown(messages, tokens, framing, new=new)) is not None:
+        if (by_growth := counted.grown(messages, tokens, framing)) is not None:
             bounds.append(by_growth)
         ratio = lesson.ratios.get(prevailing_script(messages))
         most = used if ratio is None else ratio.at_most
-        text = int((tokens - new) * most + new * max(most, 1.0))
+        # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
+        new = min(self._uncounted(name, model, messages), tokens) if most < 1.0 else 0
+        text = new + int((tokens - new) * most)
         return min([text + framing * len(messages) + lesson.fixed_tokens, *bounds])
 
     @alone

@@ -231,13 +231,17 @@ def test_what_prompts_with_one_beginning_have_in_common_is_known_to_the_token() 
         ours = count_tokens([rules, *talk], "house") + fixed
         return [rules, *talk], ours, ours - 1_100
 
-    for turn, texts in enumerate((0, 2, 3)):
+    for turn, texts in enumerate((0, 2, 3, 2)):
         windows.counted("house", *sent(turn, texts))
     messages, ours, theirs = sent(9, 3)
-    assert windows.at_most_in_theirs(ours, "house", messages) == ours, "too few are known"
+    too_few = windows.at_most_in_theirs(ours, "house", messages)
     windows.counted("house", *sent(4, 3))
     bound = windows.at_most_in_theirs(ours, "house", messages)
-    assert theirs <= bound <= theirs * 1.03
+    assert theirs <= bound <= theirs * 1.03 < too_few
+    # However often the same prompt is counted, the smallest is not forgotten.
+    for _ in range(40):
+        windows.counted("house", *sent(4, 3))
+    assert windows.at_most_in_theirs(ours, "house", messages) == bound
     # Sizes with another first message say nothing of this one.
     other = [message("Sum this up."), *messages[1:]]
     assert windows.at_most_in_theirs(ours, "house", other) >= ours
