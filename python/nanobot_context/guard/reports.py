@@ -78,9 +78,11 @@ class Reports:
             most = characters(new)
             extends = shared == len(last.messages)
             if extends and theirs < last.theirs:
-                self._in_a_row = 0
-                # A token has two characters, at least in most texts.
-                self.are_of_the_rest |= theirs < max(most // 2, _LEAST_READ)
+                # A token has two characters, at least in most texts. One such report among many of
+                # all that was read may be what a cut has left.
+                is_of_new = theirs < max(most // 2, _LEAST_READ)
+                self.are_of_the_rest |= is_of_new and not self.are_of_all
+                self._in_a_row //= 2
             elif theirs > most:
                 self._in_a_row += 1
             if extends and all(map(_is_text, new)):
@@ -101,7 +103,7 @@ class Reports:
         if len(set(lengths)) == 1:
             return False
         slope, intercept = linear_regression(lengths, sizes)
-        return all(
+        return slope > 0 and all(
             abs(size - slope * length - intercept) <= _BY_LENGTH * size
             for length, size in (*known, (characters(messages), theirs))
         )

@@ -43,7 +43,7 @@ _FIRST_CHARS = 256
 _NEW_TEXT = 1.15
 # What is read of a prompt that was cut, as a share of the longest, of a provider that reports all
 # that it reads, and of another one.
-_CUT_TO, _CUT_TO_AT_LEAST = 0.4, 0.6
+_CUT_TO, _CUT_TO_AT_LEAST = 0.25, 0.6
 # A prompt that is so many tokens longer than another, by its length alone, has more of them.
 _LONGER = 48
 

@@ -273,6 +273,24 @@ def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int)
     assert not windows.was_cut("m", talk[: before + 3], longer + 1_500, longer // 5)
 
 
+def test_a_report_that_may_be_of_what_was_new_leaves_a_doubt_until_the_next() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    log = message("GET /orders 200 OK " * 1_200)
+    new = count_tokens([log], "m")
+    talk: list[dict[str, Any]] = [message("Be careful with what you are told. " * 2_000)]
+    for turn in range(8):
+        windows.reported("m", talk, 14_000 + 20 * turn)
+        assert windows.could_cut_at("m", 14_000 + 20 * turn)
+        talk = [*talk, message(f"And now? {turn}")]
+    longer = [*talk, log]
+    assert windows.reports_of("m").are_of_all
+    assert not windows.could_be_cut("m", longer, new), "it may be what was in no cache"
+    windows.reported("m", longer, new)
+    # But that would be little of the next.
+    assert windows.could_cut_at("m", new + 20)
+    assert windows.could_be_cut("m", [*longer, message("And now?")], new + 20)
+
+
 def test_a_prompt_that_was_not_counted_here_is_known_to_be_cut_as_well() -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
     rules = {"role": "system", "content": "Be careful with what you are told. " * 900}
