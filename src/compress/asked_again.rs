@@ -1,36 +1,65 @@
-//! Finds whether the user now asks by name for what a step has left out.
+//! Finds whether the user now asks for what a step has left out: by a name, or by a word that may be one and that hardly any
+//! message has.
 
 use memchr::memmem::Finder;
 
 use crate::message::{Message, Role};
+use crate::select::scoring::asks_for_nothing;
 use crate::text::names::{names, opening_person};
+use crate::text::terms::{is_han, scan};
 
 use super::compaction::{CompactionStep, Made};
 use super::plan::Output;
 
-/// A longer message, or one with more names, is a task, not a question.
+/// A longer message, or one with more words, is a task, not a question.
 const MOST_BYTES: usize = 240;
-const MOST_NAMES: usize = 16;
+const MOST_WORDS: usize = 40;
+
+/// Characters of a Chinese word.
+const HAN: usize = 3;
 
 /// A name in more messages is the subject of the conversation.
 const RARELY: usize = 2;
 
-/// Returns whether the message at `question` names something that the messages before `step` say and those that it left do
-/// not. O(bytes) for each name.
+/// Returns whether the message at `question` asks for what the messages before `step` say and those that it left do not.
+/// O(bytes) for each word.
 pub(super) fn asks_for_lost(view: &[Message<'_>], question: usize, step: &CompactionStep, made: &Made) -> bool {
     let (mut asked, mut bytes) = (Vec::new(), 0);
     view[question].each_text(|text, media| {
         bytes += text.as_str().len();
         if media.is_none() && bytes <= MOST_BYTES {
-            asked.extend(names(text.as_str()).into_iter().map(|name| &text.as_str()[name]));
-            asked.extend(opening_person(text.as_str()));
+            asked.extend(asked_words(text.as_str()));
         }
     });
     asked.sort_unstable();
     asked.dedup();
     bytes <= MOST_BYTES
-        && asked.len() <= MOST_NAMES
-        && asked.into_iter().any(|name| is_lost(name, &view[..step.at], made))
+        && asked.len() <= MOST_WORDS
+        && asked.into_iter().any(|word| is_lost(word, &view[..step.at], made))
+}
+
+/// Returns what a text may ask for: names, and in a question each word with a capital, a digit or a letter beyond ASCII, and
+/// each flag.
+///
+/// Other words cost too much: with them the recorded trajectories reuse .955 of the prefix in place of .961.
+fn asked_words(text: &str) -> Vec<&str> {
+    let mut asked: Vec<&str> = names(text).into_iter().map(|name| &text[name]).collect();
+    asked.extend(opening_person(text));
+    if !text.contains(['?', '？']) {
+        return asked;
+    }
+    let is_part = |c: char| c.is_alphanumeric() && !is_han(c) || matches!(c, '-' | '%');
+    let may_be_name = |word: &&str| {
+        let mut says_something = false;
+        scan(word, |term, _| says_something |= !asks_for_nothing(term.short()));
+        let has_form = word.contains(|c: char| c.is_uppercase() || c.is_ascii_digit() || !c.is_ascii());
+        says_something && word.len() > 1 && (has_form || word.starts_with("--"))
+    };
+    asked.extend(text.split(|c| !is_part(c)).filter(may_be_name));
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let windows = starts.windows(HAN + 1).map(|at| &text[at[0]..at[HAN]]);
+    asked.extend(windows.filter(|window| window.chars().all(is_han)));
+    asked
 }
 
 /// Returns whether few of the messages in `older` have `name`, and none of those that stay.

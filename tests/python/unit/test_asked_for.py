@@ -21,6 +21,15 @@ NAMED = [
     ("仓库搬到了浦东大道1200号。", "浦东大道1200号有什么？"),
     ("钥匙放在李秀英那里。", "李秀英那里有什么？"),
 ]
+MAY_BE_NAMES = [
+    ("The cousin of the baker lives in Reykjavík now.", "Who lives in Reykjavík?"),
+    ("The job at the mill ended with SIGKILL at night.", "What ended with SIGKILL?"),
+    ("The hook was skipped with --no-verify by the intern.", "What about --no-verify?"),
+    ("The tank behind the barn is at 87% since then.", "What is at 87%?"),
+    ("The lease is with O'Brien until autumn.", "What does O'Brien have?"),
+    ("合同由王建国保管，原件在保险柜里。", "王建国保管什么？"),
+    ("周会改到三号会议室开。", "三号会议室有什么？"),
+]
 WHO = [
     "The harbour office",
     "My cousin",
@@ -40,7 +49,7 @@ WHAT = [
 HOW = ["on a mild evening.", "near the station.", "in the usual way.", "as the bells rang."]
 
 
-def conversation(role: str) -> list[dict[str, Any]]:
+def conversation(role: str, facts: list[tuple[str, str]] = NAMED) -> list[dict[str, Any]]:
     """Return a talk in which each sentence is said once, in the middle of a long message."""
     draw = random.Random(role)
 
@@ -50,7 +59,7 @@ def conversation(role: str) -> list[dict[str, Any]]:
         )
 
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You help."}]
-    for number, (said, _) in enumerate(NAMED):
+    for number, (said, _) in enumerate(facts):
         text = f"{prose(16)} {said} {prose(16)}"
         if role == "tool":
             function = {"name": "read_file", "arguments": f'{{"path": "notes/{number}.txt"}}'}
@@ -77,6 +86,16 @@ def test_the_sentence_that_is_asked_for_stays_of_a_long_message(role: str) -> No
         messages = [*talk, {"role": "user", "content": question}]
         fitted = fit_messages(messages, count_tokens(messages) // 8).messages
         assert any(said in str(message["content"]) for message in fitted[:-1]), question
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_so_it_does_where_steps_were_made_before_the_question(role: str) -> None:
+    facts = [*NAMED, *MAY_BE_NAMES]
+    talk = conversation(role, facts)
+    for said, question in facts:
+        messages = [*talk, {"role": "user", "content": question}]
+        sent = compress_messages(messages, count_tokens(messages) // 6, "gpt-4o")
+        assert any(said in str(message["content"]) for message in sent[:-1]), question
 
 
 def test_a_conversation_that_was_cut_before_the_question_has_its_answer_for_that_turn() -> None:

@@ -277,7 +277,7 @@ def test_a_report_that_may_be_of_what_was_new_leaves_a_doubt_until_the_next() ->
     windows = WindowResolver(LoadedSettings(Settings()))
     log = message("GET /orders 200 OK " * 1_200)
     new = count_tokens([log], "m")
-    talk: list[dict[str, Any]] = [message("Be careful with what you are told. " * 2_000)]
+    talk: list[dict[str, str]] = [message("Be careful with what you are told. " * 2_000)]
     for turn in range(8):
         windows.reported("m", talk, 14_000 + 20 * turn)
         assert windows.could_cut_at("m", 14_000 + 20 * turn)
