@@ -47,9 +47,10 @@ const SHORT_TOKENS: Tokens = Tokens(400);
 /// Maximum share of the cuttable tokens for pinned messages, taken before anything is weighed.
 const PINNED: f64 = 0.5;
 
-/// What a step keeps where the user's own messages need it, as a share of these, for marks and the rest of the talk stand
-/// beside them; and the most of the cuttable tokens for it.
-const SAID: (f64, f64) = (1.25, 0.9);
+/// What a step keeps for the user's own messages, as a share of these, for marks and the rest of the talk stand beside them;
+/// and the share of the cuttable tokens beyond which they are too many for that: they are chosen by worth then, and a step
+/// that left so little free would be followed by the next one at once.
+const SAID: (f64, f64) = (1.2, 0.9);
 
 /// Share of what a step would leave free for the lines of calls with effects: each of them should be listed.
 const EFFECTS: f64 = 0.9;
@@ -293,7 +294,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         let low = pinned + (free - pinned).share(self.low(free - pinned));
         let newest = pinned + self.newest_tokens();
         let beside = self.said_tokens.min(MAX_SAID_TOKENS).max(free.share(BESIDE_NEWEST));
-        let left = low.max(newest + beside).max(self.said_tokens.share(SAID.0).min(free.share(SAID.1)));
+        let said = Some(self.said_tokens.share(SAID.0)).filter(|&said| said <= free.share(SAID.1)).unwrap_or_default();
+        let left = low.max(newest + beside).max(said);
         let lines = self.effects_tokens - (left - newest).share(LINES);
         let effects = lines.min((free - left).share(EFFECTS));
         let room = (last_user + left + effects).min(self.budget - fixed);

@@ -97,7 +97,7 @@ def test_a_compressor_of_the_conversation_takes_the_place_of_the_functions() -> 
     assert asyncio.run(call(max_output_tokens=5_000)) == "fine"
     assert chat.sizes[1] <= 4_000, "half of the window, however long an answer is asked for"
     assert chat.sizes[2] == chat.sizes[1], "a shorter answer is tried before a shorter prompt"
-    assert chat.limits[1:] == [8_000 - chat.sizes[1], 1_024]
+    assert chat.limits[1:] == [min(5_000, 8_000 - chat.sizes[1]), 1_024]
 
 
 @pytest.mark.parametrize("arguments", [{"compressor": 5}, {}])
