@@ -140,6 +140,8 @@ def test_every_message_opens_as_text(open_page: Opener, hostile_page: Path) -> N
                 "([index]) => { openMessage(messages[index]); }",
                 [4 * n + offset],
             )
+            for gone in page.locator("#detail .gone").all():
+                gone.click()
             shown = page.locator("#detail pre").last.text_content() or ""
             assert as_shown(text) in shown
     assert_nothing_ran(page)

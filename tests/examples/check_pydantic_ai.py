@@ -66,7 +66,9 @@ def test_parallel_calls_keep_their_arguments_and_their_results() -> None:
     assert called[-2:] == ["a5", "b5"]
     calls = [p for message in fitted for p in message.parts if isinstance(p, ToolCallPart)]
     assert all(call.args_as_dict() == {"path": f"{call.tool_call_id}.log"} for call in calls)
-    assert fitted[0] == history[0]
+    # What is left out may be named before the first request.
+    assert fitted[0].parts[0] == history[0].parts[0]
+    assert str(fitted[0].parts[1].content).endswith("Begin.")
     assert fitted[-1] == history[-1]
     assert len(str(fitted)) < len(str(history)) / 2
     assert history_processor(9_000, "gpt-4o-mini")(fitted) == fitted

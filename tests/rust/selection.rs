@@ -408,6 +408,22 @@ fn what_the_user_typed_comes_before_long_answers_and_results() {
 }
 
 #[test]
+fn what_the_model_decided_comes_before_results() {
+    let decided = |i: usize| format!("I decided to move part {} to hall {}; the rest is open.", i * 7, i % 5);
+    let mut messages = vec![Owned::new(Role::User, "Tidy up.")];
+    for i in 0..40 {
+        let id = format!("call_{i}");
+        let long = Kind::Prose.text(1_500, i as u64);
+        messages.extend([Owned::calling(&[&id], "exec", "{}"), Owned::result(&id, "exec", long)]);
+        messages.push(Owned::new(Role::Assistant, decided(i)));
+    }
+    messages.push(Owned::new(Role::User, "And now?"));
+    let short = fit(&messages, 25);
+    assert!((0..40).all(|i| paragraphs(&short).any(|text| text == decided(i))));
+    assert!(short.iter().any(|message| message.role == Role::Tool), "there is room for others");
+}
+
+#[test]
 fn notes_give_way_before_the_newest_call_does() {
     let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
     messages.extend(conversation(&[("read_file", "{}", &log()), ("read_file", "{}", &rows())], "Who owns order 5512?"));

@@ -30,6 +30,9 @@ const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
 
+/// Share of the room for what the model says in messages without calls, its decisions and answers, if that is all of it.
+const CONCLUSIONS_SHARE: f32 = 0.2;
+
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
 
@@ -172,6 +175,22 @@ impl Fit<'_, '_, '_> {
             selector.take_within(room(talk.own_share), |selector| selector.take_whole(position));
         }
         self.settle_if_sure(selector);
+        self.take_conclusions(selector);
+        self.settle_if_sure(selector);
+    }
+
+    /// Takes what the model says in messages without calls, if that is few tokens, as in an agent's run.
+    fn take_conclusions(&self, selector: &mut Selector<'_>) {
+        let says =
+            |(_, group): &(usize, Group)| group.role == Role::Assistant && Protection::is_talk(self.draft, *group);
+        let said: Vec<(usize, Group)> = self.before_newest().filter(says).collect();
+        let tokens: f32 = said.iter().map(|(_, group)| self.full_tokens(*group)).sum();
+        let share = (self.room - selector.used()) * CONCLUSIONS_SHARE;
+        if tokens <= share {
+            for (position, _) in said.into_iter().rev() {
+                selector.take_within(selector.used() + share, |selector| selector.take_whole(position));
+            }
+        }
     }
 
     /// Returns how much of the conversation the user says.
