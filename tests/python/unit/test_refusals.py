@@ -191,7 +191,7 @@ def test_a_note_in_the_models_name_has_reasoning_where_a_provider_may_want_it(ke
     ]
 
     def notes(model: str, messages: list[Message]) -> list[Message]:
-        short = fit_messages(messages, 500, model).messages
+        short = fit_messages(messages, 420, model).messages
         given = [message.get("content") for message in messages]
         return [m for m in short if m["role"] == "assistant" and m.get("content") not in given]
 
