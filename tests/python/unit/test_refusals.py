@@ -187,11 +187,11 @@ def test_reasoning_of_a_provider_that_does_not_read_it_goes() -> None:
 def test_a_note_in_the_models_name_has_reasoning_where_a_provider_may_want_it(key: str) -> None:
     messages = [
         {key if name == "reasoning_content" else name: value for name, value in message.items()}
-        for message in thoughtful(6)
+        for message in thoughtful(12)
     ]
 
     def notes(model: str, messages: list[Message]) -> list[Message]:
-        short = fit_messages(messages, 420, model).messages
+        short = fit_messages(messages, 500, model).messages
         given = [message.get("content") for message in messages]
         return [m for m in short if m["role"] == "assistant" and m.get("content") not in given]
 
