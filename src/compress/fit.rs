@@ -160,8 +160,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let ledger_tokens = self.ledger_tokens(self.room - self.room_beside_newest() * (1.0 - SURE) - selector.used());
         self.fill(&mut selector, ledger_tokens);
         self.enforce_budget(&mut selector);
-        let mut used = self.enforce_counted_budget(&mut selector);
-        used = self.list_more(&selector, used);
+        let used = self.enforce_counted_budget(&mut selector);
+        let used = self.list_more(&selector, used);
         self.top_up_counted(&selector, used);
         self.left_out
     }

@@ -98,7 +98,9 @@ fn results_are_cut_only_until_they_are_within_their_share_of_the_window() {
     let mut third = request(window_tokens);
     third.limits.tool_result_hard_limit = 0.3;
     let plan = compress::compress(&view(&messages), &third).unwrap().unwrap();
-    assert!(plan.receipt.cuts.iter().any(|cut| cut.reason == Reason::ManyResults));
+    let reasons: Vec<Reason> = plan.receipt.cuts.iter().map(|cut| cut.reason).collect();
+    assert!(reasons.contains(&Reason::ManyResults));
+    assert!(reasons.iter().all(|reason| matches!(reason, Reason::ManyResults | Reason::Budget)));
     let out = apply(&messages, &plan);
     let results = out.iter().filter(|message| message.role == Role::Tool);
     let counter = TokenCounter::new(None);

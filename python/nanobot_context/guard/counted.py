@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nanobot_context.guard.ratios import COUNTS_KEPT, RATIOS, Size, grown
+from nanobot_context.guard.ratios import COUNTS_KEPT, RATIOS, Size, bound_by_growth
 from nanobot_context.guard.reports import (
     AS_BEFORE,
     DENSE,
@@ -78,10 +78,13 @@ class Counted:
         shared = last.shared(messages)
         return (last, shared) if shared else None
 
-    def grown(self, messages: list[Any], ours: int, framing: int) -> int | None:
-        """Return what `grown` says of a prompt of `ours` tokens that has a beginning in common."""
+    def at_most(self, messages: list[Any], ours: int, framing: int) -> int | None:
+        """Return the most that the provider may count of a prompt of `ours` tokens.
+
+        By how prompts with the same first message grew: see `bound_by_growth`.
+        """
         sizes = self._sizes.get(_hash(messages[0]), []) if messages else []
-        return grown(sizes, ours, len(messages), framing)
+        return bound_by_growth(sizes, ours, len(messages), framing)
 
     def _keep_size(self, first: int, size: Size) -> None:
         """Keep the last sizes of prompts with one first message, and the smallest of them."""

@@ -155,7 +155,7 @@ def fixed_of(counts: Sequence[Size], framing: int) -> int | None:
     return min(max(math.ceil(round(fixed / _FIXED_STEP, 3)), 0) * _FIXED_STEP, most)
 
 
-def grown(sizes: Sequence[Size], ours: int, messages: int, framing: int) -> int | None:
+def bound_by_growth(sizes: Sequence[Size], ours: int, messages: int, framing: int) -> int | None:
     """Return the most that a provider may count of a prompt, by how others of its kind grew.
 
     `sizes` are of prompts with the same first message, as a rule the system's. The smallest is

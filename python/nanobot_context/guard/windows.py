@@ -280,7 +280,7 @@ class WindowResolver:
             bounds.append(by_last + framing * (len(messages) - len(last.messages)))
             if not gone:
                 return bounds[0]
-        if (by_growth := counted.grown(messages, tokens, framing)) is not None:
+        if (by_growth := counted.at_most(messages, tokens, framing)) is not None:
             bounds.append(by_growth)
         ratio = lesson.ratios.get(prevailing_script(messages))
         most = used if ratio is None else ratio.at_most

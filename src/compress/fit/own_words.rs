@@ -30,7 +30,7 @@ const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
 
-/// Share of the room for what the model says in messages without calls, its decisions and answers, if that is all of it.
+/// Share of the room left within which all that the model says in messages without calls, its decisions and answers, stays.
 const CONCLUSIONS_SHARE: f32 = 0.2;
 
 /// Share of the room for what the request asks for by name.
@@ -185,10 +185,9 @@ impl Fit<'_, '_, '_> {
             |(_, group): &(usize, Group)| group.role == Role::Assistant && Protection::is_talk(self.draft, *group);
         let said: Vec<(usize, Group)> = self.before_newest().filter(says).collect();
         let tokens: f32 = said.iter().map(|(_, group)| self.full_tokens(*group)).sum();
-        let share = (self.room - selector.used()) * CONCLUSIONS_SHARE;
-        if tokens <= share {
+        if tokens <= (self.room - selector.used()) * CONCLUSIONS_SHARE {
             for (position, _) in said.into_iter().rev() {
-                selector.take_within(selector.used() + share, |selector| selector.take_whole(position));
+                selector.take_whole(position);
             }
         }
     }

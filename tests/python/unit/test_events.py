@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import nanobot_context
+from endings import exit_code
 from nanobot_context import InvalidArgumentError, count_tokens, file_checks, installer
 from nanobot_context.events import (
     AnsweredEvent,
@@ -374,28 +375,14 @@ def test_the_event_loop_writes_nothing_and_waits_for_no_lock(
     assert threading.get_ident() not in writers
 
 
-ENDING = """
-import os, signal, sys, time
-from pathlib import Path
+EMITTER = """
 from nanobot_context.events import RetryEvent, emit
-from nanobot_context.guard import counters
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.settings import Settings
-how = sys.argv[2]
-counters._SAVE_SECONDS = 0.05 if how == "killed" else 60.0
-Telemetry().open_file(Settings(events="events.jsonl"), Path(sys.argv[1]))
+Telemetry().open_file(Settings(events="events.jsonl"), folder)
 emit(RetryEvent(model="parent", attempt=2, tokens=1, max_tokens=None))
-if how == "raises":
-    raise ValueError("on purpose")
-if how == "killed":
-    time.sleep(2)
-    os.kill(os.getpid(), signal.SIGKILL)
-if how == "forks":
-    child = os.fork()
-    if not child:
-        emit(RetryEvent(model="child", attempt=2, tokens=1, max_tokens=None))
-        sys.exit()
-    os.waitpid(child, 0)
+def in_child():
+    emit(RetryEvent(model="child", attempt=2, tokens=1, max_tokens=None))
 """
 
 
@@ -412,9 +399,7 @@ if how == "forks":
 def test_events_outlive_the_process_and_each_is_written_once(
     tmp_path: Path, how: str, code: int, models: list[str]
 ) -> None:
-    run = [sys.executable, "-c", ENDING, str(tmp_path), how]
-    done = subprocess.run(run, capture_output=True, check=False, timeout=60)
-    assert done.returncode == code
+    assert exit_code(EMITTER, tmp_path, how) == code
     assert [line["model"] for line in lines(tmp_path / "events.jsonl")] == models
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from endings import exit_code
 from nanobot_context import count_tokens
 from nanobot_context.cli.app import app
 from nanobot_context.files import locked
@@ -730,26 +729,13 @@ def test_what_is_learned_while_the_file_is_written_is_written_next(tmp_path: Pat
 
 
 LEARNER = """
-import os, signal, sys, time
-from pathlib import Path
-from nanobot_context.guard import counters
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-how = sys.argv[2]
-counters._SAVE_SECONDS = 0.05 if how == "killed" else 60.0
-file = learned_file(Path(sys.argv[1]) / "config.json")
-learned = ProviderLimits.load(file, later=Counters().also)
+learned = ProviderLimits.load(learned_file(folder / "config.json"), later=Counters().also)
 learned.learn_window("parent", 8_000)
-if how == "killed":
-    time.sleep(2)
-    os.kill(os.getpid(), signal.SIGKILL)
-if how == "forks":
-    child = os.fork()
-    if not child:
-        assert learned.window_of("parent") == (8_000, True)
-        learned.learn_window("child", 9_000)
-        sys.exit()
-    os.waitpid(child, 0)
+def in_child():
+    assert learned.window_of("parent") == (8_000, True)
+    learned.learn_window("child", 9_000)
 """
 
 
@@ -759,9 +745,6 @@ if how == "forks":
     [("ends", ["parent"]), ("killed", ["parent"]), ("forks", ["child", "parent"])],
 )
 def test_what_was_learned_outlives_the_process(tmp_path: Path, how: str, names: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LEARNER, str(tmp_path), how], check=False, timeout=60
-    )
-    assert done.returncode == (-9 if how == "killed" else 0)
+    assert exit_code(LEARNER, tmp_path, how) == (-9 if how == "killed" else 0)
     lessons = ProviderLimits.load(learned_file(tmp_path / "config.json")).lessons
     assert sorted(lessons) == names
