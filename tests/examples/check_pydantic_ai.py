@@ -68,9 +68,10 @@ def test_parallel_calls_keep_their_arguments_and_their_results() -> None:
     assert all(call.args_as_dict() == {"path": f"{call.tool_call_id}.log"} for call in calls)
     # What is left out may be named before the first request.
     assert fitted[0].parts[0] == history[0].parts[0]
-    began = str(fitted[0].parts[1].content)
-    assert began.startswith("[earlier parts left out, ledger ")
-    assert began.endswith("\n\nBegin.")
+    began = fitted[0].parts[1]
+    assert isinstance(began, UserPromptPart)
+    assert str(began.content).startswith("[earlier parts left out, ledger ")
+    assert str(began.content).endswith("\n\nBegin.")
     assert fitted[-1] == history[-1]
     assert len(str(fitted)) < len(str(history)) / 2
     assert history_processor(9_000, "gpt-4o-mini")(fitted) == fitted
