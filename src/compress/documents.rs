@@ -12,7 +12,7 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
-use crate::text::rules::{Claim, Said, said};
+use crate::text::rules::{Claim, Said, question as question_of, raise_corrections, said};
 use crate::tokens::Tokens;
 use crate::tools::Effect;
 
@@ -57,13 +57,17 @@ pub struct Documents {
 #[derive(Debug, Clone)]
 pub struct Stated {
     pub claim: Claim,
+    pub said: Span,
+    /// The question that it answers.
+    pub question: Option<Span>,
+}
+
+/// A part of a text.
+#[derive(Debug, Clone)]
+pub struct Span {
     pub group: usize,
-    pub entry: usize,
-    pub piece: usize,
-    /// Its block, if the text may be cut.
-    pub block: Option<usize>,
-    /// Its range in the text.
-    pub sentence: Range<usize>,
+    pub place: Place,
+    pub range: Range<usize>,
 }
 
 /// The place of a document in the draft, and its block if it may be cut.
@@ -98,6 +102,9 @@ struct Builder<'r, 'v, 'a> {
     /// Not yet consumed, like `said`.
     candidates: Peekable<slice::Iter<'r, Candidate>>,
     said: Peekable<vec::IntoIter<(Place, Said)>>,
+    questions: Peekable<vec::IntoIter<(Place, Range<usize>)>>,
+    /// The last of these.
+    question: Option<Span>,
     /// The least claim for which a text is cut around its sentence.
     least: Claim,
     documents: Documents,
@@ -107,13 +114,15 @@ struct Builder<'r, 'v, 'a> {
 
 impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
-        let Users { said, holds_usually } = Users::of(draft, protection);
+        let Users { said, questions, holds_usually } = Users::of(draft, protection);
         Self {
             draft,
             protection,
             newest: protection.tier(Tier::Newest).next().map_or(draft.entries.len(), |(_, group)| group.start),
             candidates: candidates.iter().peekable(),
             said: said.into_iter().peekable(),
+            questions: questions.into_iter().peekable(),
+            question: None,
             least: if holds_usually { Claim::Fact } else { Claim::Brief },
             documents: Documents::default(),
             cuts_of: Vec::new(),
@@ -164,17 +173,29 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         });
     }
 
-    /// Adds what the user claims in a text; returns where it is to be cut for that.
+    /// Adds what the user claims in a text, or the question that the user answers; returns where it is to be cut for that.
     fn add_claims(&mut self, group: usize, place: Place) -> Vec<usize> {
-        let Place { entry, piece, block } = place;
-        let is_here = |(at, _): &(Place, Said)| (at.entry, at.piece) == (entry, piece);
-        let Some((_, Said { claims, typed_bytes })) = self.said.next_if(is_here) else { return Vec::new() };
+        let Place { entry, piece, .. } = place;
+        let is_here = |at: &Place| (at.entry, at.piece) == (entry, piece);
         let text = self.draft.text(entry, piece);
+        if let Some((_, range)) = self.questions.next_if(|(at, _)| is_here(at)) {
+            let cuts = cuts(text, std::iter::once(range.clone()));
+            self.question = Some(Span { group, place, range });
+            return cuts;
+        }
+        let Some((_, Said { claims, typed_bytes })) = self.said.next_if(|(at, _)| is_here(at)) else {
+            return Vec::new();
+        };
         let tokens = self.draft.entries[entry].pieces[piece].tokens.as_f32();
         self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
         let cuts = cuts(text, holding(&claims, self.least).cloned());
-        let stated = |(claim, sentence)| Stated { claim, group, entry, piece, block, sentence };
-        self.documents.claims.extend(claims.into_iter().map(stated));
+        for (claim, range) in claims {
+            self.documents.claims.push(Stated {
+                claim,
+                said: Span { group, place, range },
+                question: self.question.take(),
+            });
+        }
         cuts
     }
 
@@ -211,6 +232,8 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
 struct Users {
     /// By text, in order; without blocks.
     said: Vec<(Place, Said)>,
+    /// Questions of the model that are answered in a few words, likewise.
+    questions: Vec<(Place, Range<usize>)>,
     /// Whether the user says much and often what holds from then on, as in a talk among several: such a sentence is no rule.
     holds_usually: bool,
 }
@@ -218,6 +241,7 @@ struct Users {
 impl Users {
     fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut typed, mut held) = (Vec::new(), 0, 0, 0);
+        let (mut questions, mut question) = (Vec::new(), None);
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -225,17 +249,30 @@ impl Users {
                 let text = draft.text(entry, piece);
                 all += text.len();
                 let of = &draft.entries[entry];
-                if is_said(*tier, author(&of.pieces[piece], of), text) {
-                    let said = said(text);
+                let (place, author) = (Place { entry, piece, block: None }, author(&of.pieces[piece], of));
+                if author == Some(Author::Assistant) {
+                    question = question_of(text).map(|range| (place, range));
+                }
+                if is_said(*tier, author, text) {
+                    let mut said = said(text);
+                    if let Some(question) = question.take()
+                        && said.answer(text)
+                    {
+                        questions.push(question);
+                    }
                     typed += said.typed_bytes;
                     held += holding(&said.claims, Claim::Brief).map(ExactSizeIterator::len).sum::<usize>();
-                    texts.push((Place { entry, piece, block: None }, said));
+                    texts.push((place, said));
                 }
             }
         }
         let share = |part: usize, whole: usize| count(part) / count(whole.max(1));
         let holds_usually = share(typed, all) > LITTLE && share(held, typed) > OFTEN;
-        Self { said: texts, holds_usually }
+        let held_much = |said: &Said| holding(&said.claims, Claim::Wish).map(ExactSizeIterator::len).sum::<usize>();
+        if share(texts.iter().map(|(_, said)| held_much(said)).sum(), typed) <= OFTEN {
+            raise_corrections(texts.iter_mut().map(|(at, said)| (draft.text(at.entry, at.piece), said)));
+        }
+        Self { said: texts, questions, holds_usually }
     }
 }
 
@@ -305,13 +342,13 @@ pub fn cuts(text: &str, sentences: impl Iterator<Item = Range<usize>>) -> Vec<us
     cuts
 }
 
-fn form(author: Author, tokens: Tokens, candidate: Option<&Candidate>, states_rules: bool) -> Form {
+fn form(author: Author, tokens: Tokens, candidate: Option<&Candidate>, is_cut: bool) -> Form {
     match (author, candidate) {
         (Author::System, _) => Form::Dated,
         (_, None) => Form::Whole,
         (Author::Call, Some(candidate)) if candidate.by_members => Form::Members,
         (Author::Call, _) => Form::Arguments,
-        (Author::User, _) if tokens > SHORT_TOKENS && states_rules => Form::Stated,
+        (Author::User | Author::Assistant, _) if tokens > SHORT_TOKENS && is_cut => Form::Stated,
         (Author::User | Author::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
         _ => Form::Outlined,
     }

@@ -3,7 +3,9 @@
 //! A sentence's claim (`claim`) follows from its words (`lexicon`) and their places (`signs`). Pasted text (logs, code,
 //! quotations, tables) is recognised by the form of its lines and claims nothing (`typed`).
 
+mod answers;
 mod claim;
+mod corrections;
 mod forms;
 mod lexicon;
 mod signs;
@@ -16,7 +18,9 @@ use super::sentences::sentences;
 use claim::claim;
 use typed::typed;
 
+pub use answers::question;
 pub use claim::Claim;
+pub use corrections::raise_corrections;
 
 /// Longest rule; longer sentences are pasted.
 const MAX_RULE_BYTES: usize = 400;
@@ -111,8 +115,7 @@ pub fn said(text: &str) -> Said {
             this.claims.push((Claim::Rule, line.start..line.start + text[line.clone()].trim_end().len()));
             continue;
         }
-        for sentence in sentences(&text[line.clone()]) {
-            let sentence = line.start + sentence.start..line.start + sentence.end;
+        for sentence in sentences_in(text, line.clone()) {
             let Some(claim) = claim(&text[sentence.clone()]) else { continue };
             if !is_far {
                 this.claims.push((claim, sentence));
@@ -153,6 +156,11 @@ impl Far {
         let is_of_user = move |is_apart| is_rare || is_apart && is_rare_apart;
         self.claims.into_iter().filter(move |(.., is_apart)| is_of_user(*is_apart)).map(|(claim, at, _)| (claim, at))
     }
+}
+
+/// Iterates over the sentences in a range of `text`.
+fn sentences_in(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    sentences(&text[range.clone()]).map(move |sentence| range.start + sentence.start..range.start + sentence.end)
 }
 
 /// Returns whether a line has a blank line before and behind it.

@@ -352,6 +352,27 @@ fn rules_of_five_words_survive_among_many_turns() {
 }
 
 #[test]
+fn what_corrects_a_rule_stays_though_it_has_no_word_of_a_rule() {
+    let said = ["Use port 8080.", "Use port 9090 instead.", "Port 7070 it is, they say, since the move."];
+    let messages = small_talk(600, &said);
+    for percent in [5, 10, 25] {
+        assert!(text(&fit(&messages, percent)).contains(said[2]), "{percent} %");
+    }
+}
+
+#[test]
+fn a_short_answer_stays_with_the_question_of_the_model() {
+    let mut messages = small_talk(300, &[]);
+    let (asked, answer) = ("Which of the two should hold the orders?", "Postgres.");
+    messages[201] = Owned::new(Role::Assistant, format!("{}. {asked}", Kind::Prose.text(120, 7)));
+    messages[202] = Owned::new(Role::User, answer);
+    for percent in [5, 10, 25] {
+        let short = text(&fit(&messages, percent));
+        assert!(short.contains(answer) && short.contains(asked), "{percent} %");
+    }
+}
+
+#[test]
 fn gaps_near_each_other_share_a_note_and_short_replies_make_room() {
     let messages = small_talk(600, &[]);
     for percent in [10, 25, 50] {

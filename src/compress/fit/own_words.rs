@@ -1,5 +1,6 @@
 //! Takes the user's own words before anything else is weighed.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
 
 use super::{FRAMING, Fit};
-use crate::compress::documents::{LITTLE, OFTEN, Stated};
+use crate::compress::documents::{LITTLE, OFTEN, Place, Span, Stated};
 use crate::compress::protection::{Protection, Tier};
 
 /// Share of the room for sentences that hold from then on: if they are rare among the user's words, and if they are said
@@ -40,12 +41,10 @@ const ASKED_SHARE: f32 = 0.3;
 const REQUEST_SHARE: f32 = 0.25;
 const SHORT_REQUEST: f32 = 400.0;
 
-/// A sentence of the user that should stay.
+/// A sentence of the user that should stay, with the question that it answers.
 pub(super) struct Pin {
     pub(super) claim: Claim,
-    group: usize,
-    /// Its block and parts; without them its whole message.
-    parts: Option<(usize, Range<usize>)>,
+    takes: Vec<Taken>,
     /// Normalised for comparison: whole, and without a label.
     normal: String,
     unlabelled: String,
@@ -54,12 +53,58 @@ pub(super) struct Pin {
     pub(super) taken_tokens: f32,
 }
 
+/// What stays with a sentence.
+enum Taken {
+    /// Parts of a block.
+    Parts(usize, Range<usize>),
+    /// The whole message.
+    Group(usize),
+}
+
 impl Pin {
     fn take(&self, selector: &mut Selector<'_>) {
-        match &self.parts {
-            Some((block, parts)) => parts.clone().for_each(|part| selector.take_part(*block, part)),
-            None => selector.take_whole(self.group),
+        for taken in &self.takes {
+            match taken {
+                Taken::Parts(block, parts) => parts.clone().for_each(|part| selector.take_part(*block, part)),
+                Taken::Group(group) => selector.take_whole(*group),
+            }
         }
+    }
+}
+
+/// Finds the parts of texts that have some sentences; these are in order and disjoint, so a search goes on where the last ended.
+struct Parts<'d> {
+    blocks: &'d [Block],
+    documents: &'d [Document],
+    block: Option<usize>,
+    part: usize,
+    /// The byte at which it starts.
+    start: usize,
+}
+
+impl<'d> Parts<'d> {
+    fn of(blocks: &'d [Block], documents: &'d [Document]) -> Self {
+        Self { blocks, documents, block: None, part: 0, start: 0 }
+    }
+
+    /// Returns what stays with a sentence, and its bytes; `None` for all of the text.
+    fn take(&mut self, span: &Span) -> (Taken, Option<usize>) {
+        let document = span.place.block.and_then(|block| Some((block, self.blocks[block].document?)));
+        let Some((block, document)) = document else { return (Taken::Group(span.group), None) };
+        let parts = &self.documents[document].analysis.parts;
+        if self.block != Some(block) {
+            (self.block, self.part, self.start) = (Some(block), 0, 0);
+        }
+        while self.part < parts.len() && self.start + parts[self.part].bytes as usize <= span.range.start {
+            self.start += parts[self.part].bytes as usize;
+            self.part += 1;
+        }
+        let (mut last, mut end) = (self.part, self.start);
+        while last < parts.len() && end < span.range.end {
+            end += parts[last].bytes as usize;
+            last += 1;
+        }
+        (Taken::Parts(block, self.part..last), Some(end - self.start))
     }
 }
 
@@ -116,8 +161,8 @@ impl<'l> ClaimLimits<'l> {
             Claim::Told if !says_little => return None,
             Claim::Told => room(own_share),
             Claim::Brief if says_little => pinned.max(room(own_share)),
-            Claim::Brief | Claim::Wish if of_claim >= said * OFTEN => pinned,
-            Claim::Brief | Claim::Wish | Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait => pinned.max(few),
+            Claim::Brief | Claim::Wish | Claim::Answer if of_claim >= said * OFTEN => pinned,
+            _ => pinned.max(few),
         })
     }
 }
@@ -142,7 +187,16 @@ impl Fit<'_, '_, '_> {
         let talk = self.talk(typed, &requests);
         let mut limits = ClaimLimits::new(pins, &talk, (start, self.room), self.few_tokens());
         let (mut seen, mut unlabelled, mut again) = (HashSet::new(), HashSet::new(), Vec::new());
-        for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
+        for claim in [
+            Claim::Rule,
+            Claim::Order,
+            Claim::Fact,
+            Claim::Trait,
+            Claim::Answer,
+            Claim::Wish,
+            Claim::Brief,
+            Claim::Told,
+        ] {
             if claim == Claim::Brief {
                 if keeps_newest {
                     self.take_newest(selector);
@@ -245,39 +299,37 @@ impl Fit<'_, '_, '_> {
 
     /// Returns the sentences that hold from then on, with their parts and tokens.
     pub(super) fn pins(&self, blocks: &[Block], documents: &[Document], claims: Vec<Stated>) -> Vec<Pin> {
-        let mut pins = Vec::with_capacity(claims.len());
-        // Sentences are ordered and disjoint, so the search for parts continues where the last one ended.
-        let (mut of, mut part, mut end) = (None, 0, 0);
-        for Stated { claim, group, entry, piece, block, sentence } in claims {
-            let text = self.draft.text(entry, piece);
-            let said = &text[sentence.clone()];
-            let bare = without_label(said);
-            let whole = normal(said);
-            let unlabelled = if bare.len() == said.len() { whole.clone() } else { normal(bare) };
-            let mut taken = text.len();
-            let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
-            let parts = block.map(|(block, parts)| {
-                if of != Some(block) {
-                    (of, part, end) = (Some(block), 0, 0);
-                }
-                while part < parts.len() && end + parts[part].bytes as usize <= sentence.start {
-                    end += parts[part].bytes as usize;
-                    part += 1;
-                }
-                let (first, mut last, mut last_end) = (part, part, end);
-                while last < parts.len() && last_end < sentence.end {
-                    last_end += parts[last].bytes as usize;
-                    last += 1;
-                }
-                taken = last_end - end;
-                (block, first..last)
-            });
-            let of_piece = self.draft.entries[entry].pieces[piece].tokens.as_f32();
-            let share = |bytes: usize| of_piece * count(bytes) / count(text.len().max(1));
-            let (tokens, taken_tokens) = (share(sentence.len()), share(taken));
-            pins.push(Pin { claim, group, parts, normal: whole, unlabelled, tokens, taken_tokens });
-        }
-        pins
+        let mut parts = Parts::of(blocks, documents);
+        let pin = |Stated { claim, said, question }| {
+            let mut pin = Pin {
+                claim,
+                takes: Vec::new(),
+                normal: String::new(),
+                unlabelled: String::new(),
+                tokens: 0.0,
+                taken_tokens: 0.0,
+            };
+            for span in question.iter().chain([&said]) {
+                let Place { entry, piece, .. } = span.place;
+                let text = self.draft.text(entry, piece);
+                let sentence = &text[span.range.clone()];
+                let (taken, bytes) = parts.take(span);
+                let of_piece = self.draft.entries[entry].pieces[piece].tokens.as_f32();
+                let share = |bytes: usize| of_piece * count(bytes) / count(text.len().max(1));
+                pin.tokens += share(sentence.len());
+                pin.taken_tokens += share(bytes.unwrap_or(text.len()));
+                pin.takes.push(taken);
+                let (whole, bare) = (normal(sentence), without_label(sentence));
+                pin.unlabelled.push_str(&if bare.len() == sentence.len() {
+                    Cow::Borrowed(&*whole)
+                } else {
+                    normal(bare).into()
+                });
+                pin.normal.push_str(&whole);
+            }
+            pin
+        };
+        claims.into_iter().map(pin).collect()
     }
 }
 

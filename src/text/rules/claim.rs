@@ -16,6 +16,8 @@ pub enum Claim {
     Brief,
     /// Asks for something, maybe once.
     Wish,
+    /// Answers a question of the model, in a few words: "Postgres."
+    Answer,
     /// What the user is, has, needs or cannot do, maybe for now.
     Trait,
     /// Who the user is, lives and works as, what the user prefers or cannot stand.
@@ -34,7 +36,7 @@ const MAX_BRIEF_CHARACTERS: usize = 16;
 /// The same for sentences whose words say what they are.
 const MAX_SHORT_WORDS: usize = 10;
 const MAX_SHORT_CHARACTERS: usize = 24;
-const FIRST_WIDE: char = '\u{2e80}';
+pub(super) const FIRST_WIDE: char = '\u{2e80}';
 
 /// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {
@@ -69,9 +71,41 @@ fn is_brief(wide: usize, words: &[(usize, &str)]) -> bool {
 }
 
 /// Returns whether a sentence asks.
-fn is_asked(sentence: &str) -> bool {
+pub(super) fn is_asked(sentence: &str) -> bool {
+    if is_tagged(sentence) {
+        return false;
+    }
     sentence.ends_with(['?', '？'])
         || ["吗", "呢", "か。", "嗎"]
             .iter()
             .any(|end| sentence.trim_end_matches(['。', '！']).ends_with(end) || sentence.ends_with(end))
+}
+
+/// Returns whether a sentence only asks whether that is fine: "Don't use emojis, ok?"
+fn is_tagged(sentence: &str) -> bool {
+    const ASKING: [&str; 14] = [
+        "is",
+        "are",
+        "was",
+        "were",
+        "am",
+        "would",
+        "will",
+        "should",
+        "shall",
+        "can",
+        "could",
+        "does",
+        "do",
+        "everything",
+    ];
+    let bare = sentence.trim_end_matches(['?', '!']);
+    let is_tag = |tag: &str| {
+        bare.len() < sentence.len()
+            && bare.len() >= tag.len()
+            && bare.as_bytes()[bare.len() - tag.len()..].eq_ignore_ascii_case(tag.as_bytes())
+    };
+    let is_asking =
+        |word: &&str| sentence.split([' ', '\'']).next().is_some_and(|first| first.eq_ignore_ascii_case(word));
+    [" ok", " okay"].into_iter().any(is_tag) && !ASKING.iter().any(is_asking)
 }

@@ -10,6 +10,16 @@ const GENERAL: [&str; 16] = [
     "uma",
 ];
 
+/// Words that start a rule, and behind a comma a part of a narration.
+const NARRATING: [&str; 5] = ["only", "no", "not", "remember", "all"];
+
+/// Words behind a noun; and behind a verb that might be one.
+const BEHIND_NOUNS: [&str; 8] = ["and", "or", "of", "is", "was", "are", "were", "from"];
+const OBJECTS: [&str; 18] = [
+    "it", "them", "him", "her", "me", "us", "the", "a", "an", "my", "our", "your", "their", "this", "that", "these",
+    "those", "all",
+];
+
 /// Subjects of narration, and most characters between them and their verb.
 const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
 const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
@@ -163,7 +173,7 @@ impl Signs {
                 words_behind: words.len().saturating_sub(end),
             };
             let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
-            if end > words.len() || !self.holds(*sign, &found, clause) || !follows() {
+            if end > words.len() || !self.holds(*sign, word, &found, clause) || !follows() {
                 continue;
             }
             is_known = true;
@@ -196,9 +206,11 @@ impl Signs {
     }
 
     /// Returns whether a phrase is a sign at its place.
-    fn holds(&self, sign: Sign, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
+    fn holds(&self, sign: Sign, word: &str, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
         match found.place {
-            Position::Start => clause.is_start || sign == Sign::Asks,
+            Position::Start => {
+                clause.is_start || sign == Sign::Asks || clause.is_comma && starts_again(sign, word, found)
+            }
             Position::First => clause.is_first,
             Position::End => found.words_behind == 0,
             Position::Last => (1..=2).contains(&found.words_behind),
@@ -227,7 +239,7 @@ impl Signs {
                 if found.place == Position::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
             // "I never eat meat" is about the user, "she never said so" about somebody else.
             Sign::Claims(Claim::Rule) if is_anywhere && is_told(&PRONOUNS) => {
-                if !matches!(found.first, "i" | "i'" | "ich" | "we") {
+                if !is_own(found) {
                     return None;
                 }
             }
@@ -308,6 +320,20 @@ impl Signs {
     }
 }
 
+/// Returns whether a phrase that starts with `word` starts a clause behind a comma as it would start a sentence: "Spaces break
+/// our scripts, use underscores.", "…, I'm vegetarian now."
+fn starts_again(sign: Sign, word: &str, found: &FoundPhrase<'_>) -> bool {
+    let next = found.behind.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    match sign {
+        Sign::Claims(Claim::Trait | Claim::Fact) => true,
+        Sign::Claims(Claim::Rule) => !NARRATING.contains(&word),
+        Sign::Manner => !next.is_empty() && !BEHIND_NOUNS.contains(&next),
+        // Other verbs may be nouns, too: ", test and", ", answer".
+        Sign::Verb | Sign::Claims(Claim::Wish) => OBJECTS.contains(&next),
+        _ => false,
+    }
+}
+
 /// Returns whether the rest of a setting's name and a value follow.
 fn is_set(mut behind: &str, rest: &[&str]) -> bool {
     for word in rest {
@@ -340,6 +366,13 @@ fn starts_clause(said: &str, at: usize, phrase: &str, is_open: bool) -> bool {
             "让" => goes_on(&["我们看", "人"]),
             _ => false,
         }
+}
+
+/// Returns whether the sentence, or the clause of the phrase, starts in the first person.
+fn is_own(found: &FoundPhrase<'_>) -> bool {
+    let clause = found.before.rsplit([',', ';', ':']).next().unwrap_or(found.before);
+    let first = words(clause).next().map_or(found.first, |(_, word)| word);
+    [found.first, first].iter().any(|first| matches!(*first, "i" | "i'" | "ich" | "we"))
 }
 
 /// Returns whether a word behind `before` narrates: "she says they never".

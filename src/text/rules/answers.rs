@@ -1,0 +1,82 @@
+//! Finds short answers of the user, which say nothing without the question of the model before them.
+
+use std::ops::Range;
+
+use super::claim::is_asked;
+use super::typed::typed;
+use super::{Claim, Said};
+use crate::text::sentences::sentences;
+
+/// Most bytes of an answer, and of a question.
+const MAX_ANSWER_BYTES: usize = 80;
+const MAX_QUESTION_BYTES: usize = 240;
+
+/// Sentences at the end of a message among which a question is one: "Postgres or SQLite? Both would do."
+const LAST_SENTENCES: usize = 2;
+
+impl Said {
+    /// Makes all of `text` one sentence, if it is short; what claims nothing else is an answer. Returns whether it is short.
+    pub fn answer(&mut self, text: &str) -> bool {
+        if self.typed_bytes > MAX_ANSWER_BYTES {
+            return false;
+        }
+        let mut typed = typed(text);
+        let Some(first) = typed.next() else { return false };
+        let end = typed.last().map_or(first.end, |last| last.end);
+        let claim = self.claims.iter().map(|(claim, _)| *claim).max();
+        let whole = first.start..first.start + text[first.start..end].trim_end().len();
+        self.claims = vec![(claim.unwrap_or(Claim::Answer).max(Claim::Answer), whole)];
+        true
+    }
+}
+
+/// Returns the question at the end of a text of the model, with what stands behind it. O(n).
+pub fn question(text: &str) -> Option<Range<usize>> {
+    let start = text.floor_char_boundary(text.len().saturating_sub(MAX_QUESTION_BYTES));
+    let is_said = |at: &Range<usize>| !text[at.clone()].trim().is_empty();
+    let last: Vec<Range<usize>> =
+        sentences(&text[start..]).map(|at| start + at.start..start + at.end).filter(is_said).collect();
+    let mut last = last.iter().rev().take(LAST_SENTENCES);
+    let asked = last.find(|at| {
+        is_asked(text[(*at).clone()].trim_end_matches(|c: char| c.is_whitespace() || "*_\"')".contains(c)))
+    })?;
+    Some(asked.start..text.trim_end().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::rules::said;
+
+    #[test]
+    fn a_question_ends_a_message_perhaps_with_a_sentence_behind_it() {
+        for (text, asked) in [
+            ("I read it. Which database should I use?", Some("Which database should I use?")),
+            ("Done. **Shall I go on?**\n", Some("**Shall I go on?**")),
+            ("Postgres or SQLite? Both would do.", Some("Postgres or SQLite? Both would do.")),
+            ("好了。要删掉旧的吗？", Some("要删掉旧的吗？")),
+            ("Why is it slow? It has no index. I added one.", None),
+            ("", None),
+        ] {
+            assert_eq!(question(text).map(|at| text[at].trim()), asked, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_short_text_is_an_answer_as_a_whole() {
+        for (text, claim) in [
+            ("Postgres.", Some(Claim::Answer)),
+            ("Yes, keep it. Thanks", Some(Claim::Answer)),
+            ("B", Some(Claim::Answer)),
+            ("Never push to main. Thanks", Some(Claim::Rule)),
+            ("> quoted", None),
+            ("Fine, but that is more than a few words, and nobody would take all of it for an answer.", None),
+        ] {
+            let mut said = said(text);
+            assert_eq!(said.answer(text), claim.is_some(), "{text}");
+            if let Some(claim) = claim {
+                assert_eq!(said.claims, [(claim, 0..text.len())], "{text}");
+            }
+        }
+    }
+}
