@@ -32,18 +32,23 @@ struct Subject {
     newest: Option<(usize, Range<usize>)>,
 }
 
+impl Subject {
+    fn is_rare(&self) -> bool {
+        self.mentions <= MAX_MENTIONS
+    }
+}
+
 type Subjects = HashMap<u64, Subject, BuildMixedHasher>;
 
 /// Gives a rule's claim to the newest sentence that corrects it, in what the user says in `texts`, oldest first. O(n).
 pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>) {
     let mut texts: Vec<_> = texts.collect();
-    let claims_much = |said: &Said| said.claims.iter().any(|(claim, _)| *claim >= LEAST);
     let Some(first) = texts.iter().position(|(_, said)| claims_much(said)) else { return };
     let mut subjects = Subjects::default();
     for (index, (text, said)) in texts.iter().enumerate().skip(first) {
         read(index, text, said, &mut subjects);
     }
-    for Subject { claim, newest, .. } in subjects.into_values().filter(|subject| subject.mentions <= MAX_MENTIONS) {
+    for Subject { claim, newest, .. } in subjects.into_values().filter(Subject::is_rare) {
         let Some((index, sentence)) = newest else { continue };
         let claims = &mut texts[index].1.claims;
         let at = claims.partition_point(|(_, other)| other.end <= sentence.start);
@@ -54,9 +59,15 @@ pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)
     }
 }
 
+fn claims_much(said: &Said) -> bool {
+    said.claims.iter().any(|(claim, _)| *claim >= LEAST)
+}
+
 /// Looks for the subjects in a text, and adds those of its claims.
 fn read(index: usize, text: &str, said: &Said, subjects: &mut Subjects) {
-    if text.len() > 2 * TYPED_BYTES {
+    // Most texts have no subject, and to split them costs as much again.
+    let has_subject = || subjects_of(text).any(|word| subjects.get(&word).is_some_and(Subject::is_rare));
+    if text.len() > 2 * TYPED_BYTES || !claims_much(said) && !has_subject() {
         return;
     }
     let mut claims = said.claims.iter().peekable();
@@ -89,9 +100,12 @@ fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
         let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
         xxh3_64(word.strip_suffix('s').unwrap_or(&word).as_bytes())
     });
-    let pairs = said.char_indices().zip(said.char_indices().skip(1));
-    let wide = pairs.filter(move |((_, first), (_, second))| is_wide(*first) && is_wide(*second));
-    named.chain(wide.map(|((start, _), (at, second))| xxh3_64(&said.as_bytes()[start..at + second.len_utf8()])))
+    let mut before = '\0';
+    let wide = (if said.is_ascii() { "" } else { said }).chars().filter_map(move |c| {
+        let first = std::mem::replace(&mut before, c);
+        (is_wide(first) && is_wide(c)).then(|| u64::from(first) << 32 | u64::from(c))
+    });
+    named.chain(wide)
 }
 
 #[cfg(test)]
