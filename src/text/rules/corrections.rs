@@ -8,8 +8,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::claim::{FIRST_WIDE, is_asked};
-use super::lexicon::words;
+use super::claim::is_asked;
 use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
 use crate::tokens::BuildMixedHasher;
@@ -23,6 +22,9 @@ const MAX_MENTIONS: usize = 5;
 /// Fewest bytes of such a word; most bytes of a correction.
 const MIN_WORD_BYTES: usize = 3;
 const MAX_BYTES: usize = 120;
+
+/// Letters of scripts without spaces, between the punctuation before and the full-width forms behind them.
+const WIDE: Range<char> = '\u{3040}'..'\u{ff00}';
 
 /// A word of a rule.
 struct Subject {
@@ -93,19 +95,18 @@ fn read(index: usize, text: &str, said: &Said, subjects: &mut Subjects) {
 
 /// Returns the hashes of the words that may name a subject; in scripts without spaces, of each two characters.
 fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
-    let is_wide = |c: char| c >= FIRST_WIDE && c.is_alphanumeric();
-    let named = words(said).filter(move |(_, word)| word.len() >= MIN_WORD_BYTES && !word.starts_with(is_wide));
-    let named = named.map(|(_, word)| {
+    let named = said.split(|c: char| WIDE.contains(&c) || !c.is_alphanumeric());
+    let named = named.filter(|word| word.len() >= MIN_WORD_BYTES).map(|word| {
         let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
         xxh3_64(word.strip_suffix('s').unwrap_or(&word).as_bytes())
     });
     let mut before = '\0';
-    let wide = (if said.is_ascii() { "" } else { said }).chars().filter_map(move |c| {
+    let pairs = (if said.is_ascii() { "" } else { said }).chars().filter_map(move |c| {
         let first = std::mem::replace(&mut before, c);
-        (is_wide(first) && is_wide(c)).then(|| u64::from(first) << 32 | u64::from(c))
+        (WIDE.contains(&first) && WIDE.contains(&c)).then(|| u64::from(first) << 32 | u64::from(c))
     });
-    named.chain(wide)
+    named.chain(pairs)
 }
 
 #[cfg(test)]
