@@ -4,6 +4,7 @@
 
 pub mod analysis;
 pub mod bytes;
+pub mod conclusions;
 pub mod elision;
 pub mod envelope;
 pub mod estimate;

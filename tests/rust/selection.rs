@@ -445,6 +445,24 @@ fn what_the_model_decided_comes_before_results() {
 }
 
 #[test]
+fn what_the_model_concludes_beside_calls_comes_before_what_it_announces() {
+    let decided = |i: usize| format!("The root cause of fault {i} is a missing index.");
+    let mut messages = vec![Owned::new(Role::User, "Tidy up.")];
+    for i in 0..120 {
+        let id = format!("call_{i}");
+        let said = if i % 30 == 0 { decided(i) } else { format!("Let me look at src/m{i}.py.") };
+        let call = Owned::calling(&[&id], "read_file", &format!(r#"{{"path": "src/m{i}.py"}}"#));
+        messages.push(Owned { says: Says::Text(said), ..call });
+        messages.push(Owned::result(&id, "read_file", Kind::Prose.text(1_500, i as u64)));
+    }
+    messages.push(Owned::new(Role::User, "And now?"));
+    for percent in [10, 15, 25] {
+        let short = text(&fit(&messages, percent));
+        assert!((0..120).step_by(30).all(|i| short.contains(&decided(i))), "{percent} %");
+    }
+}
+
+#[test]
 fn notes_give_way_before_the_newest_call_does() {
     let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
     messages.extend(conversation(&[("read_file", "{}", &log()), ("read_file", "{}", &rows())], "Who owns order 5512?"));

@@ -8,11 +8,14 @@ use crate::conversation::{Group, is_note};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
+use crate::text::conclusions::concludes;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
 
 use super::{FRAMING, Fit};
+use crate::compress::candidates::Candidate;
 use crate::compress::documents::{LITTLE, OFTEN, Place, Span, Stated};
+use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
 
 /// Share of the room for sentences that hold from then on: if they are rare among the user's words, and if they are said
@@ -31,8 +34,11 @@ const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
 
-/// Share of the room left within which all that the model says in messages without calls, its decisions and answers, stays.
+/// Share of the room left for what the model says in messages without calls: its decisions and answers.
 const CONCLUSIONS_SHARE: f32 = 0.2;
+
+/// The same for what it concludes in messages with calls, newest first: these come with the frames of their calls.
+const BESIDE_CALLS_SHARE: f32 = 0.15;
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
@@ -113,6 +119,8 @@ struct Talk {
     /// Estimated tokens that the user typed.
     said: f32,
     says_little: bool,
+    /// Whether calls and results are at least half of the conversation.
+    is_work: bool,
     /// Share of the room for all requests, and how many may have it.
     own_share: f32,
     most_requests: usize,
@@ -229,21 +237,43 @@ impl Fit<'_, '_, '_> {
             selector.take_within(room(talk.own_share), |selector| selector.take_whole(position));
         }
         self.settle_if_sure(selector);
-        self.take_conclusions(selector);
+        self.take_conclusions(selector, talk.is_work);
         self.settle_if_sure(selector);
     }
 
-    /// Takes what the model says in messages without calls, if that is few tokens, as in an agent's run.
-    fn take_conclusions(&self, selector: &mut Selector<'_>) {
-        let says =
-            |(_, group): &(usize, Group)| group.role == Role::Assistant && Protection::is_talk(self.draft, *group);
-        let said: Vec<(usize, Group)> = self.before_newest().filter(says).collect();
+    /// Takes what the model says in messages without calls, then what it concludes beside calls, with these and their results
+    /// at their shortest; newest first. Where talk is most of the conversation, its messages are weighed if they are many.
+    fn take_conclusions(&self, selector: &mut Selector<'_>, is_work: bool) {
+        let of_model = |(_, group): &(usize, Group)| group.role == Role::Assistant;
+        let (said, calling): (Vec<_>, Vec<_>) =
+            self.before_newest().filter(of_model).partition(|(_, group)| Protection::is_talk(self.draft, *group));
+        let share = |selector: &Selector<'_>, share: f32| selector.used() + (self.room - selector.used()) * share;
+        let limit = share(selector, CONCLUSIONS_SHARE);
         let tokens: f32 = said.iter().map(|(_, group)| self.full_tokens(*group)).sum();
-        if tokens <= (self.room - selector.used()) * CONCLUSIONS_SHARE {
+        if is_work || selector.used() + tokens <= limit {
             for (position, _) in said.into_iter().rev() {
-                selector.take_whole(position);
+                selector.take_within(limit, |selector| selector.take_whole(position));
             }
         }
+        let limit = share(selector, BESIDE_CALLS_SHARE);
+        for (position, group) in calling.into_iter().rev().filter(|(_, group)| self.concludes(group.start)) {
+            let blocks = selector.blocks(position);
+            let is_said = |&block: &usize| self.candidates[block].entry == group.start && self.is_content(block);
+            selector.take_within(limit, |selector| {
+                selector.take_frame(position);
+                blocks.filter(is_said).for_each(|block| selector.take_block(block));
+            });
+        }
+    }
+
+    fn concludes(&self, entry: usize) -> bool {
+        let pieces = self.draft.entries[entry].pieces.iter().enumerate();
+        pieces.filter(|(_, piece)| is_content(piece.slot)).any(|(piece, _)| concludes(self.draft.text(entry, piece)))
+    }
+
+    fn is_content(&self, block: usize) -> bool {
+        let Candidate { entry, piece, .. } = self.candidates[block];
+        is_content(self.draft.entries[entry].pieces[piece].slot)
     }
 
     /// Returns how much of the conversation the user says.
@@ -254,15 +284,16 @@ impl Fit<'_, '_, '_> {
             self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
         let own: f32 = requests.iter().map(|&position| typed[position]).sum();
         let says_little = own <= all * LITTLE;
+        let is_work = talk * 2.0 <= all;
         // The first request names the task, whatever came after.
         let (own_share, most_requests) = if says_little && talk > all * MOSTLY_TALK {
             (OWN_SHARE, usize::MAX)
-        } else if says_little || talk * 2.0 <= all {
+        } else if says_little || is_work {
             (OWN_SHARE_OF_WORK, usize::MAX)
         } else {
             (OFTEN_SHARE, 1)
         };
-        Talk { said: typed.iter().sum(), says_little, own_share, most_requests }
+        Talk { said: typed.iter().sum(), says_little, is_work, own_share, most_requests }
     }
 
     /// Takes what the request asks for by name, up to its share of the room.
@@ -331,6 +362,10 @@ impl Fit<'_, '_, '_> {
         };
         claims.into_iter().map(pin).collect()
     }
+}
+
+fn is_content(slot: Slot) -> bool {
+    matches!(slot, Slot::Content | Slot::Part(_))
 }
 
 /// Most bytes of a label.
