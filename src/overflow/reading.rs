@@ -143,29 +143,10 @@ impl ErrorReader {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match byte {
-                b'"' | b'\'' | b'`' if opens_quote(bytes, at) => {
-                    let end = quote_end(bytes, at);
-                    let colon = skip_spaces(bytes, end + 1);
-                    if byte != b'`'
-                        && end - at <= KEY_BYTES
-                        && bytes.get(colon) == Some(&b':')
-                        && starts_pair(bytes, at)
-                    {
-                        let value = skip_spaces(bytes, colon + 1);
-                        let (next, in_echo) = self.pair(text, &text[at + 1..end], value, depth);
-                        if in_echo {
-                            return true;
-                        }
-                        at = next;
-                    } else if self.announces_echo() || is_mentioned(bytes, at, end) {
-                        if end == bytes.len() {
-                            return true;
-                        }
-                        at = end + 1;
-                    } else {
-                        at += 1;
-                    }
-                }
+                b'"' | b'\'' | b'`' if opens_quote(bytes, at) => match self.quote(text, at, depth) {
+                    Some(next) => at = next,
+                    None => return true,
+                },
                 b'\\' if depth < MAX_DEPTH => return self.walk(&unescape(&text[at..]), depth + 1),
                 b'0'..=b'9' => at = self.number(bytes, at),
                 b'.' | b'!' | b'?' if ends_sentence(bytes, at + 1) => {
@@ -198,8 +179,23 @@ impl ErrorReader {
         false
     }
 
-    /// Reads the value of `key` at `at`; returns where to go on, and whether the text ended in an echoed value.
-    fn pair(&mut self, text: &str, key: &str, at: usize, depth: u8) -> (usize, bool) {
+    /// Reads what is quoted at `at`; returns where to go on, or `None` if the text ended inside something echoed.
+    fn quote(&mut self, text: &str, at: usize, depth: u8) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let end = quote_end(bytes, at);
+        let colon = skip_spaces(bytes, end + 1);
+        let may_be_key = bytes[at] != b'`' && end - at <= KEY_BYTES && bytes.get(colon) == Some(&b':');
+        if may_be_key && starts_pair(bytes, at) {
+            return self.pair(text, &text[at + 1..end], skip_spaces(bytes, colon + 1), depth);
+        }
+        if self.announces_echo() || is_mentioned(bytes, at, end) {
+            return (end < bytes.len()).then_some(end + 1);
+        }
+        Some(at + 1)
+    }
+
+    /// Reads the value of `key` at `at`; returns where to go on, or `None` if the text ended in an echoed value.
+    fn pair(&mut self, text: &str, key: &str, at: usize, depth: u8) -> Option<usize> {
         let bytes = text.as_bytes();
         let key = key.to_ascii_lowercase();
         let is_echo = ECHO_KEYS.contains(&key.as_str()) || ECHO_KEY_ENDINGS.iter().any(|ending| key.ends_with(ending));
@@ -208,7 +204,7 @@ impl ErrorReader {
                 let end = quote_end(bytes, at);
                 let next = (end + 1).min(bytes.len());
                 if is_echo {
-                    return (next, end == bytes.len());
+                    return (end < bytes.len()).then_some(next);
                 }
                 let value = &text[at + 1..end];
                 if CODE_KEYS.contains(&key.as_str()) && value.len() <= KEY_BYTES * 2 {
@@ -223,13 +219,10 @@ impl ErrorReader {
                     }
                 }
                 self.end_sentence();
-                (next, false)
+                Some(next)
             }
-            Some(b'[' | b'{') if is_echo => {
-                let end = bracket_end(bytes, at);
-                (end, end == bytes.len())
-            }
-            Some(b'[' | b'{') | None => (at, false),
+            Some(b'[' | b'{') if is_echo => Some(bracket_end(bytes, at)).filter(|end| *end < bytes.len()),
+            Some(b'[' | b'{') | None => Some(at),
             Some(_) => {
                 // A number means something by its key: `"n_ctx": 65536`.
                 self.end_sentence();
@@ -240,7 +233,7 @@ impl ErrorReader {
                         bytes[at..].iter().position(|b| !b.is_ascii_alphanumeric()).map_or(bytes.len(), |n| at + n);
                     self.codes.push(text[at..end].to_ascii_lowercase());
                 }
-                (at, false)
+                Some(at)
             }
         }
     }

@@ -29,6 +29,9 @@ pub struct Fact {
     pub stays: bool,
 }
 
+/// A term in at most so many messages tells which text the model has it from.
+const RARE: u16 = 3;
+
 /// No message or no part.
 pub const NONE: u32 = u32::MAX;
 
@@ -48,6 +51,26 @@ impl Fact {
             is_asked,
             stays: false,
         }
+    }
+
+    /// Adds a mention in a message's part; returns the part that the model takes it from, if it `is_use` of a rare term.
+    pub fn mention(&mut self, message: u32, part: u32, is_use: bool) -> Option<u32> {
+        self.messages = self.messages.saturating_add(u16::from(self.last_message != message));
+        self.last_message = message;
+        self.mentions = self.mentions.saturating_add(1);
+        self.last_part = part;
+        if !is_use {
+            self.source_part = part;
+            return None;
+        }
+        self.uses = self.uses.saturating_add(1);
+        if self.last_use == message {
+            return None;
+        }
+        self.last_use = message;
+        let source = Some(self.source_part).filter(|part| *part != NONE)?;
+        self.reuses = self.reuses.saturating_add(1);
+        (self.messages <= RARE).then_some(source)
     }
 }
 

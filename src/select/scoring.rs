@@ -201,22 +201,9 @@ impl Scoring {
                     if is_system {
                         continue;
                     }
-                    fact.messages = fact.messages.saturating_add(u16::from(fact.last_message != message));
-                    fact.last_message = message;
-                    fact.mentions = fact.mentions.saturating_add(1);
-                    fact.uses = fact.uses.saturating_add(u16::from(is_use));
-                    fact.last_part = index(self.ends.len());
-                    if !is_use {
-                        fact.source_part = fact.last_part;
-                    } else if fact.last_use != message {
-                        fact.last_use = message;
-                        if fact.source_part != NONE {
-                            fact.reuses = fact.reuses.saturating_add(1);
-                            if fact.messages <= RARE {
-                                let source = self.owners[fact.source_part as usize];
-                                self.uptakes[source as usize].quote(message, fact.source_part);
-                            }
-                        }
+                    if let Some(quoted) = fact.mention(message, index(self.ends.len()), is_use) {
+                        let source = self.owners[quoted as usize];
+                        self.uptakes[source as usize].quote(message, quoted);
                     }
                 }
                 self.owners.push(owner);
@@ -423,9 +410,6 @@ fn mentioned<'n>(numbers: &'n [u32], ends: &[u32], part: usize) -> &'n [u32] {
     let start = part.checked_sub(1).map_or(0, |before| ends[before]);
     &numbers[start as usize..ends[part] as usize]
 }
-
-/// A term in at most so many messages tells which text the model has it from.
-const RARE: u16 = 3;
 
 /// Most terms of a message that says next to nothing.
 const CURT: usize = 2;

@@ -347,60 +347,82 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// Returns the JSON object at the start of `raw`, with missing ends and trailing commas repaired.
 fn object(raw: &str) -> Option<Value> {
-    let mut whole = String::with_capacity(raw.len() + 8);
-    let mut open: Vec<char> = Vec::new();
-    // The text of an unfinished string.
-    let mut unfinished = None;
+    let mut repair = Repair::default();
     let mut rest = raw;
     while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
+        rest = repair.read(c, &rest[c.len_utf8()..])?;
+        if repair.open.is_empty() {
+            break;
+        }
+    }
+    repair.close();
+    serde_json::from_str(&repair.json).ok()
+}
+
+/// The repair of an object, as far as it was read.
+#[derive(Default)]
+struct Repair<'r> {
+    json: String,
+    /// The brackets that close what is open, innermost last.
+    open: Vec<char>,
+    /// The text of a string without an end.
+    unfinished: Option<&'r str>,
+}
+
+impl<'r> Repair<'r> {
+    /// Reads a character, or a string that starts with it; returns what is behind that. `None` if this is no object.
+    fn read(&mut self, c: char, mut rest: &'r str) -> Option<&'r str> {
         match c {
-            '"' if open.is_empty() => return None,
+            '"' if self.open.is_empty() => return None,
             '"' => {
                 let close = json_string::closing_quote(rest);
                 let body = &rest[..close.unwrap_or(rest.len())];
-                whole.push('"');
+                self.json.push('"');
                 // Models write line breaks in strings, which are not valid JSON.
-                whole.push_str(&body.replace('\n', "\\n"));
+                self.json.push_str(&body.replace('\n', "\\n"));
                 if close.is_none() {
-                    unfinished = Some(body);
-                    break;
+                    self.unfinished = Some(body);
+                    return Some("");
                 }
                 rest = &rest[body.len() + 1..];
             }
-            '{' => open.push('}'),
-            '[' => open.push(']'),
+            '{' => self.open.push('}'),
+            '[' => self.open.push(']'),
             '}' | ']' => {
-                let end = whole.trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();
-                whole.truncate(end);
-                if open.pop() != Some(c) {
+                self.drop_commas();
+                if self.open.pop() != Some(c) {
                     return None;
                 }
             }
             _ => {}
         }
-        whole.push(c);
-        if open.is_empty() {
-            break;
-        }
+        self.json.push(c);
+        Some(rest)
     }
-    if !open.is_empty() {
-        if let Some(body) = unfinished {
+
+    fn drop_commas(&mut self) {
+        let end = self.json.trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();
+        self.json.truncate(end);
+    }
+
+    /// Closes what is open, without a name whose value is missing.
+    fn close(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        if let Some(body) = self.unfinished {
             if json_string::ends_in_escape(body) {
-                whole.pop();
+                self.json.pop();
             }
-            whole.push('"');
+            self.json.push('"');
         }
-        let mut end = whole.trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();
-        // A name whose value is missing.
-        if whole[..end].ends_with(':') {
-            end = whole[..end - 1].trim_end().len();
+        self.drop_commas();
+        if let Some(named) = self.json.strip_suffix(':') {
             // Without quotes it is not a name, and the text is not JSON.
-            end = whole[..end].strip_suffix('"').and_then(|name| name.rfind('"')).unwrap_or(0);
-            end = whole[..end].trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();
+            let start = named.trim_end().strip_suffix('"').and_then(|name| name.rfind('"')).unwrap_or(0);
+            self.json.truncate(start);
+            self.drop_commas();
         }
-        whole.truncate(end);
-        whole.extend(open.iter().rev());
+        self.json.extend(self.open.iter().rev());
     }
-    serde_json::from_str(&whole).ok()
 }
