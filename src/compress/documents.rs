@@ -12,7 +12,7 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
-use crate::text::rules::{Claim, Said, question as question_of, raise_corrections, said};
+use crate::text::rules::{Claim, Said, question_in, raise_corrections, said};
 use crate::tokens::Tokens;
 use crate::tools::Effect;
 
@@ -251,7 +251,7 @@ impl Users {
                 let of = &draft.entries[entry];
                 let (place, author) = (Place { entry, piece, block: None }, author(&of.pieces[piece], of));
                 if author == Some(Author::Assistant) {
-                    question = question_of(text).map(|range| (place, range));
+                    question = question_in(text).map(|range| (place, range));
                 }
                 if is_said(*tier, author, text) {
                     let mut said = said(text);

@@ -18,7 +18,7 @@ use super::sentences::sentences;
 use claim::claim;
 use typed::typed;
 
-pub use answers::question;
+pub use answers::question_in;
 pub use claim::Claim;
 pub use corrections::raise_corrections;
 

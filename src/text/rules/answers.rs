@@ -31,7 +31,7 @@ impl Said {
 }
 
 /// Returns the question at the end of a text of the model, with what stands behind it. O(n).
-pub fn question(text: &str) -> Option<Range<usize>> {
+pub fn question_in(text: &str) -> Option<Range<usize>> {
     let start = text.floor_char_boundary(text.len().saturating_sub(MAX_QUESTION_BYTES));
     let is_said = |at: &Range<usize>| !text[at.clone()].trim().is_empty();
     let last: Vec<Range<usize>> =
@@ -58,7 +58,7 @@ mod tests {
             ("Why is it slow? It has no index. I added one.", None),
             ("", None),
         ] {
-            assert_eq!(question(text).map(|at| text[at].trim()), asked, "{text}");
+            assert_eq!(question_in(text).map(|at| text[at].trim()), asked, "{text}");
         }
     }
 
