@@ -30,6 +30,9 @@ pub const WHOLE_TOKENS: Tokens = Tokens(400);
 /// Messages in words up to this are not cut around a sentence: a rule, or an answer.
 pub const SHORT_TOKENS: Tokens = Tokens(60);
 
+/// The least claims for which a text is cut, in the order in which they are tried.
+const LEAST: [Claim; 3] = [Claim::Brief, Claim::Wish, Claim::Trait];
+
 /// How much the request is about the names in the newest group, and in the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
 const NEAR_NEWEST: f32 = 0.3;
@@ -114,7 +117,7 @@ struct Builder<'r, 'v, 'a> {
 
 impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
-        let Users { said, questions, holds_usually } = Users::of(draft, protection);
+        let Users { said, questions, least } = Users::of(draft, protection);
         Self {
             draft,
             protection,
@@ -123,7 +126,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             said: said.into_iter().peekable(),
             questions: questions.into_iter().peekable(),
             question: None,
-            least: if holds_usually { Claim::Fact } else { Claim::Brief },
+            least,
             documents: Documents::default(),
             cuts_of: Vec::new(),
         }
@@ -234,13 +237,13 @@ struct Users {
     said: Vec<(Place, Said)>,
     /// Questions of the model that are answered in a few words, likewise.
     questions: Vec<(Place, Range<usize>)>,
-    /// Whether the user says much and often what holds from then on, as in a talk among several: such a sentence is no rule.
-    holds_usually: bool,
+    /// The least claim that is rare, or that of a user who says little: in a talk among several people such a sentence is no rule.
+    least: Claim,
 }
 
 impl Users {
     fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
-        let (mut texts, mut all, mut typed, mut held) = (Vec::new(), 0, 0, 0);
+        let (mut texts, mut all, mut typed) = (Vec::new(), 0, 0);
         let (mut questions, mut question) = (Vec::new(), None);
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
@@ -261,18 +264,19 @@ impl Users {
                         questions.push(question);
                     }
                     typed += said.typed_bytes;
-                    held += holding(&said.claims, Claim::Brief).map(ExactSizeIterator::len).sum::<usize>();
                     texts.push((place, said));
                 }
             }
         }
         let share = |part: usize, whole: usize| count(part) / count(whole.max(1));
-        let holds_usually = share(typed, all) > LITTLE && share(held, typed) > OFTEN;
-        let held_much = |said: &Said| holding(&said.claims, Claim::Wish).map(ExactSizeIterator::len).sum::<usize>();
-        if share(texts.iter().map(|(_, said)| held_much(said)).sum(), typed) <= OFTEN {
+        let held = |said: &Said, least: Claim| holding(&said.claims, least).map(ExactSizeIterator::len).sum::<usize>();
+        let is_rare = |least: &Claim| share(texts.iter().map(|(_, said)| held(said, *least)).sum(), typed) <= OFTEN;
+        let least = if share(typed, all) <= LITTLE { Some(Claim::Brief) } else { LEAST.into_iter().find(is_rare) };
+        let may_correct = is_rare(&Claim::Wish);
+        if may_correct {
             raise_corrections(texts.iter_mut().map(|(at, said)| (draft.text(at.entry, at.piece), said)));
         }
-        Self { said: texts, questions, holds_usually }
+        Self { said: texts, questions, least: least.unwrap_or(Claim::Fact) }
     }
 }
 
