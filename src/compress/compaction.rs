@@ -127,13 +127,10 @@ impl CompactionStep {
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
         limits::large_results(&mut draft, &archive_paths, request.one_result_tokens());
-        limits::long_messages(
-            &mut draft,
-            last_user,
-            (limits.max_user_message_chars, limits.max_assistant_message_chars),
-        );
         let left_out = fit::fit(&mut draft, &archive_paths, self.max_tokens, request)?;
-        // Behind the fit, which knows what of them is asked for.
+        // Behind the fit, which knows what of a text is asked for, or odd, and mostly leaves less than these.
+        let max_chars = (limits.max_user_message_chars, limits.max_assistant_message_chars);
+        limits::long_messages(&mut draft, last_user, max_chars);
         if results::result_tokens(&draft) > request.all_results_tokens() {
             results::shrink_results(&mut draft, &archive_paths, request.all_results_tokens());
         }

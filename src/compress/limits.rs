@@ -6,8 +6,10 @@ use std::ops::Range;
 use crate::conversation::last_user_index;
 use crate::message::Role;
 use crate::select::within::json_within_chars;
+use crate::text::analysis::{Analysis, Form};
 use crate::text::language::Language;
 use crate::text::rules::{self, Claim};
+use crate::text::segments::Class;
 use crate::text::{elision, excerpt};
 use crate::tokens::Tokens;
 
@@ -80,8 +82,8 @@ pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>
 }
 
 /// Cuts messages before `last_user` of more than (user, assistant) characters to their first 60 % and last 20 %, JSON by its
-/// content. Rules of the user in between stay as far as the rest has room. 0 is no limit; a limit below what a mark needs is
-/// raised to it.
+/// content. Rules of the user in between stay, then errors and odd lines, as far as the rest has room. 0 is no limit; a limit
+/// below what a mark needs is raised to it.
 ///
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
@@ -94,7 +96,8 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
             if is_old && longer_than(text, max_chars) {
-                let short = long_message(text, max_chars, role, draft);
+                let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
+                let short = long_message(source, max_chars, role, draft);
                 let tokens = draft.counter.text(&short);
                 draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
@@ -105,36 +108,58 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
 /// Returns `text` cut to `max_chars` characters; JSON comes out as JSON.
 fn long_message(text: &str, max_chars: usize, role: Role, draft: &Draft<'_, '_>) -> String {
     let tenth = max_chars / 10;
-    let standing = |between: Range<usize>| match role {
-        Role::User => standing(text, between, tenth * 2, draft.language()),
-        _ => Vec::new(),
-    };
-    json_within_chars(text, tenth * 8, draft.counter, draft.marks(None))
-        .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, draft.language(), standing))
+    json_within_chars(text, tenth * 8, draft.counter, draft.marks(None)).unwrap_or_else(|| {
+        excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, draft.language(), |between| {
+            between_ends(text, role, between, tenth * 2, draft.language())
+        })
+    })
 }
 
-/// Returns the user's rules and facts `between` the two ends of `text`, each once, in order: rules first and then the
-/// newest, as far as they and the marks around them have at most `max_chars`.
-fn standing(text: &str, between: Range<usize>, max_chars: usize, language: Language) -> Vec<Range<usize>> {
+/// Returns what should stay `between` the two ends of `text`, each once, in order, as far as it and the marks around it have at
+/// most `max_chars`: the user's rules, then facts, then errors and odd lines; of each the newest.
+fn between_ends(
+    text: &str,
+    role: Role,
+    between: Range<usize>,
+    max_chars: usize,
+    language: Language,
+) -> Vec<Range<usize>> {
     let mark_chars = elision::gap(&text[between.clone()], language).chars().count() + excerpt::FENCE.len();
-    let claims = rules::said(text).claims;
-    let (mut seen, mut kept) = (HashSet::new(), Vec::new());
+    let claims = if role == Role::User { rules::said(text).claims } else { Vec::new() };
+    let claimed =
+        |wanted: Claim| claims.iter().filter(move |(claim, _)| *claim == wanted).map(|(_, at)| at.clone()).rev();
+    let odd = odd_parts(text);
+    let wanted = claimed(Claim::Rule).chain(claimed(Claim::Fact)).chain(odd.into_iter().rev());
+    let (mut seen, mut kept) = (HashSet::new(), Vec::<Range<usize>>::new());
     let mut room = max_chars.saturating_sub(mark_chars);
-    for wanted in [Claim::Rule, Claim::Fact] {
-        for (_, sentence) in claims.iter().filter(|(claim, _)| *claim == wanted).rev() {
-            let (start, end) = (sentence.start.max(between.start), sentence.end.min(between.end));
-            if start >= end {
-                continue;
-            }
-            let rest = room.checked_sub(text[start..end].chars().count() + mark_chars);
-            if let Some(rest) = rest.filter(|_| seen.insert(rules::normal(&text[sentence.clone()]))) {
-                room = rest;
-                kept.push(start..end);
-            }
+    for part in wanted {
+        if room <= mark_chars {
+            break;
+        }
+        let (start, end) = (part.start.max(between.start), part.end.min(between.end));
+        if start >= end || kept.iter().any(|other| other.start < end && start < other.end) {
+            continue;
+        }
+        let Some(rest) = room.checked_sub(text[start..end].chars().count() + mark_chars) else { continue };
+        if seen.insert(rules::normal(&text[part])) {
+            room = rest;
+            kept.push(start..end);
         }
     }
-    kept.sort_by_key(|sentence| sentence.start);
+    kept.sort_by_key(|part| part.start);
     kept
+}
+
+/// Returns the lines of a text that report an error or differ from the others, in order.
+fn odd_parts(text: &str) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let analysis = Analysis::of(text, Form::Outlined);
+    let parts = analysis.parts.iter().map(|part| {
+        let start = end;
+        end += part.bytes as usize;
+        (part.class, start..end)
+    });
+    parts.filter(|(class, _)| matches!(class, Class::Error | Class::Outlier)).map(|(_, part)| part).collect()
 }
 
 /// Shorter messages would not get shorter, with a mark.

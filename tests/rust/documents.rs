@@ -170,19 +170,44 @@ fn a_long_message_of_json_stays_json() {
 
 #[test]
 fn long_messages_keep_six_tenths_and_two_tenths_of_their_limit() {
-    let long = |role| Owned::new(role, Kind::Code.text(40_000, 2));
+    let long = |role| Owned::new(role, Kind::Code.text(160_000, 2));
     let messages = [long(Role::User), long(Role::Assistant), long(Role::User), Owned::new(Role::Assistant, "ok")];
-    // A step is due: three messages of 40,000 characters do not fit, but as old ones they do.
+    // A step is due, and leaves more of each than its limit.
     let window_tokens = tokens(&messages) * 106 / 100;
     let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
     assert_eq!(edited(&plan), [0, 1]);
     let out = apply(&messages, &plan);
     for (index, limit) in [(0, 30_000), (1, 20_000)] {
         let chars = out[index].texts()[0].chars().count();
-        assert!(chars >= limit * 8 / 10 && chars <= limit * 8 / 10 + 60, "{chars}");
+        assert!(chars >= limit * 8 / 10 && chars <= limit, "{chars}");
+        let source = messages[index].texts()[0];
+        assert!(out[index].texts()[0].starts_with(&source[..limit * 6 / 10]));
+        assert!(out[index].texts()[0].ends_with(&source[source.len() - limit * 2 / 10..]));
     }
     // What fits is not cut.
     assert_eq!(compress::compress(&view(&messages), &request(window_tokens * 2)).unwrap(), None);
+}
+
+#[test]
+fn an_odd_line_in_the_middle_of_what_was_pasted_stays_however_long_it_is() {
+    let odd = "10:00:01 worker-3 ERROR payment provider refused order 17: card reader unplugged\n";
+    let line = |i: usize| format!("10:{:02}:{:02} worker-{} INFO finished order {i}\n", i / 60 % 60, i % 60, i % 7);
+    for count in [900, 2_000, 6_000] {
+        for at in [count / 10, count * 6 / 10, count * 8 / 10] {
+            let log: String = (0..count).map(|i| if i == at { odd.to_owned() } else { line(i) }).collect();
+            let messages = [
+                Owned::new(Role::User, format!("Look at this.\n{log}")),
+                Owned::new(Role::Assistant, "I see."),
+                Owned::new(Role::User, "Why did it fail?"),
+            ];
+            for percent in [20, 60, 110] {
+                let plan = compress::compress(&view(&messages), &request(tokens(&messages) * percent / 100)).unwrap();
+                let out = apply(&messages, &plan.unwrap());
+                assert!(out[0].texts()[0].contains(odd), "{count} {at} {percent}");
+                assert!(out[0].texts()[0].chars().count() <= 30_000, "{count} {at} {percent}");
+            }
+        }
+    }
 }
 
 #[test]
