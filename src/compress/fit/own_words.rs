@@ -155,16 +155,20 @@ impl<'l> ClaimLimits<'l> {
             self.pins.iter().filter(|pin| is_one(pin.claim)).map(|pin| pin.tokens).sum()
         };
         let of_claim = tokens_of(&|other| other == claim);
-        // A claim that every other sentence makes selects nothing. Brief sentences are rare or not by themselves.
-        self.claimed = match claim {
+        // A claim that every other sentence makes selects nothing. Brief sentences and answers are rare or not by themselves.
+        let claimed = match claim {
             Claim::Brief if says_little => of_claim,
             Claim::Brief => tokens_of(&|other| other != Claim::Told),
+            Claim::Answer => of_claim,
             _ => self.claimed + of_claim,
         };
-        let rare = (1.0 - self.claimed / (said * OFTEN)).max(0.0);
+        if claim != Claim::Answer {
+            self.claimed = claimed;
+        }
+        let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
         let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
         // In a talk in which much holds, hardly anything is a rule.
-        let few = if says_little || self.claimed < said * OFTEN { self.few } else { self.fewest };
+        let few = if says_little || claimed < said * OFTEN { self.few } else { self.fewest };
         Some(match claim {
             Claim::Told if !says_little => return None,
             Claim::Told => room(own_share),
