@@ -24,14 +24,17 @@ use super::protection::{Protection, Tier};
 pub const LITTLE: f32 = 0.25;
 /// Claims above this share of what the user says are usual.
 pub const OFTEN: f32 = 0.03;
+/// The same beside a usual claim, as in a meeting.
+pub const RARER: f32 = OFTEN / 4.0;
 /// Messages in words up to this stay or go whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: Tokens = Tokens(400);
 
 /// Messages in words up to this are not cut around a sentence: a rule, or an answer.
 pub const SHORT_TOKENS: Tokens = Tokens(60);
 
-/// The least claims for which a text is cut, in the order in which they are tried.
-const LEAST: [Claim; 3] = [Claim::Brief, Claim::Wish, Claim::Trait];
+/// Claims that hold wherever they are made; and others, in the order in which they may be usual.
+const HOLDING: [Claim; 3] = [Claim::Rule, Claim::Order, Claim::Fact];
+const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Brief];
 
 /// How much the request is about the names in the newest group, and in the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
@@ -108,8 +111,8 @@ struct Builder<'r, 'v, 'a> {
     questions: Peekable<vec::IntoIter<(Place, Range<usize>)>>,
     /// The last of these.
     question: Option<Span>,
-    /// The least claim for which a text is cut around its sentence.
-    least: Claim,
+    /// Claims for which a text is cut around their sentence.
+    rare: Vec<Claim>,
     documents: Documents,
     /// By document: where it is cut.
     cuts_of: Vec<Vec<usize>>,
@@ -117,7 +120,7 @@ struct Builder<'r, 'v, 'a> {
 
 impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
-        let Users { said, questions, least } = Users::of(draft, protection);
+        let Users { said, questions, rare } = Users::of(draft, protection);
         Self {
             draft,
             protection,
@@ -126,7 +129,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             said: said.into_iter().peekable(),
             questions: questions.into_iter().peekable(),
             question: None,
-            least,
+            rare,
             documents: Documents::default(),
             cuts_of: Vec::new(),
         }
@@ -191,7 +194,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         };
         let tokens = self.draft.entries[entry].pieces[piece].tokens.as_f32();
         self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
-        let cuts = cuts(text, holding(&claims, self.least).cloned());
+        let cuts = cuts(text, claims.iter().filter(|(claim, _)| self.rare.contains(claim)).map(|(_, at)| at.clone()));
         for (claim, range) in claims {
             self.documents.claims.push(Stated {
                 claim,
@@ -237,8 +240,8 @@ struct Users {
     said: Vec<(Place, Said)>,
     /// Questions of the model that are answered in a few words, likewise.
     questions: Vec<(Place, Range<usize>)>,
-    /// The least claim that is rare, or that of a user who says little: in a talk among several people such a sentence is no rule.
-    least: Claim,
+    /// Claims that are rare, or all of a user who says little: in a talk among several people a usual one says nothing.
+    rare: Vec<Claim>,
 }
 
 impl Users {
@@ -269,25 +272,33 @@ impl Users {
             }
         }
         let share = |part: usize, whole: usize| count(part) / count(whole.max(1));
-        let held = |said: &Said, least: Claim| holding(&said.claims, least).map(ExactSizeIterator::len).sum::<usize>();
-        let is_rare = |least: &Claim| share(texts.iter().map(|(_, said)| held(said, *least)).sum(), typed) <= OFTEN;
-        let least = if share(typed, all) <= LITTLE { Some(Claim::Brief) } else { LEAST.into_iter().find(is_rare) };
-        let may_correct = is_rare(&Claim::Wish);
-        if may_correct {
-            raise_corrections(texts.iter_mut().map(|(at, said)| (draft.text(at.entry, at.piece), said)));
+        let says_little = share(typed, all) <= LITTLE;
+        let held = |wanted: Claim| {
+            let sentences = texts.iter().flat_map(|(_, said)| &said.claims).filter(|(claim, _)| *claim == wanted);
+            share(sentences.map(|(_, at)| at.len()).sum(), typed)
+        };
+        let mut rare = HOLDING.to_vec();
+        let mut sum: f32 = HOLDING.into_iter().map(held).sum();
+        let mut often = if sum <= OFTEN { OFTEN } else { RARER };
+        for claim in OTHERS {
+            let held = held(claim);
+            if says_little || sum + held <= often {
+                rare.push(claim);
+                sum += held;
+            } else {
+                often = RARER;
+            }
         }
-        Self { said: texts, questions, least: least.unwrap_or(Claim::Fact) }
+        if sum <= often {
+            raise_corrections(texts.iter_mut().map(|(at, said)| (draft.text(at.entry, at.piece), said)), &rare);
+        }
+        Self { said: texts, questions, rare }
     }
 }
 
 /// Returns whether a text is the user's own.
 fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
     tier.is_some() && author == Some(Author::User) && !is_notes(text)
-}
-
-/// Returns the ranges of sentences that claim at `least` so much.
-fn holding(claims: &[(Claim, Range<usize>)], least: Claim) -> impl Iterator<Item = &Range<usize>> {
-    claims.iter().filter(move |(claim, _)| *claim >= least).map(|(_, at)| at)
 }
 
 /// Returns how much the request is about what a message names.

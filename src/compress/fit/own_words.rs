@@ -14,7 +14,7 @@ use crate::text::rules::{Claim, normal};
 
 use super::{FRAMING, Fit};
 use crate::compress::candidates::Candidate;
-use crate::compress::documents::{LITTLE, OFTEN, Place, Span, Stated};
+use crate::compress::documents::{LITTLE, OFTEN, Place, RARER, Span, Stated};
 use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
 
@@ -136,18 +136,19 @@ struct ClaimLimits<'l> {
     /// Limit that holds however little the user says; the smaller one is for a talk in which much holds.
     few: f32,
     fewest: f32,
-    /// Tokens of the claims so far.
+    /// Tokens of the rare claims so far, without answers; and the share of what the user says up to which they are.
     claimed: f32,
+    often: f32,
 }
 
 impl<'l> ClaimLimits<'l> {
     fn new(pins: &'l [Pin], talk: &'l Talk, (start, room): (f32, f32), few_tokens: f32) -> Self {
         let most_for_few = (room - start) * MOST_FOR_FEW;
         let (few, fewest) = (start + few_tokens.min(most_for_few), start + FEWEST.min(most_for_few));
-        Self { pins, talk, start, room, few, fewest, claimed: 0.0 }
+        Self { pins, talk, start, room, few, fewest, claimed: 0.0, often: OFTEN }
     }
 
-    /// Advances to the next claim; `None` if nothing of it is taken.
+    /// Advances to the next claim; returns its limit, or `None` if nothing of it is taken.
     fn next(&mut self, claim: Claim) -> Option<f32> {
         let Talk { said, says_little, own_share, .. } = *self.talk;
         let room = |share: f32| self.start + (self.room - self.start) * share;
@@ -155,20 +156,24 @@ impl<'l> ClaimLimits<'l> {
             self.pins.iter().filter(|pin| is_one(pin.claim)).map(|pin| pin.tokens).sum()
         };
         let of_claim = tokens_of(&|other| other == claim);
-        // A claim that every other sentence makes selects nothing. Brief sentences and answers are rare or not by themselves.
+        // A claim that every other sentence makes selects nothing, and others only if they are all the rarer.
         let claimed = match claim {
-            Claim::Brief if says_little => of_claim,
-            Claim::Brief => tokens_of(&|other| other != Claim::Told),
-            Claim::Answer => of_claim,
-            _ => self.claimed + of_claim,
+            Claim::Brief if !says_little => tokens_of(&|other| other != Claim::Told),
+            Claim::Brief | Claim::Answer | Claim::Told => of_claim,
+            _ if self.claimed + of_claim > said * self.often => {
+                self.often = RARER;
+                said
+            }
+            _ => {
+                self.claimed += of_claim;
+                self.claimed
+            }
         };
-        if claim != Claim::Answer {
-            self.claimed = claimed;
-        }
-        let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
+        let often = if claim == Claim::Brief { OFTEN } else { self.often };
+        let rare = (1.0 - claimed / (said * often)).max(0.0);
         let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
         // In a talk in which much holds, hardly anything is a rule.
-        let few = if says_little || claimed < said * OFTEN { self.few } else { self.fewest };
+        let few = if says_little || claimed < said * often { self.few } else { self.fewest };
         Some(match claim {
             Claim::Told if !says_little => return None,
             Claim::Told => room(own_share),

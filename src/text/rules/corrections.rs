@@ -13,7 +13,7 @@ use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
 use crate::tokens::BuildMixedHasher;
 
-/// The least claim that is corrected.
+/// The least claim that may be corrected.
 const LEAST: Claim = Claim::Wish;
 
 /// Most mentions of a subject by the user, from the rule on.
@@ -42,13 +42,16 @@ impl Subject {
 
 type Subjects = HashMap<u64, Subject, BuildMixedHasher>;
 
-/// Gives a rule's claim to the newest sentence that corrects it, in what the user says in `texts`, oldest first. O(n).
-pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>) {
+/// Gives the claim of a rule to the newest sentence that corrects it, in what the user says in `texts`, oldest first. What claims
+/// none of `rare` is no rule. O(n).
+pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, rare: &[Claim]) {
     let mut texts: Vec<_> = texts.collect();
-    let Some(first) = texts.iter().position(|(_, said)| claims_much(said)) else { return };
+    let is_rule = |claim: Claim| claim >= LEAST && rare.contains(&claim);
+    let states_rules = |said: &Said| said.claims.iter().any(|(claim, _)| is_rule(*claim));
+    let Some(first) = texts.iter().position(|(_, said)| states_rules(said)) else { return };
     let mut subjects = Subjects::default();
     for (index, (text, said)) in texts.iter().enumerate().skip(first) {
-        read(index, text, said, &mut subjects);
+        read(index, text, said, is_rule, &mut subjects);
     }
     for Subject { claim, newest, .. } in subjects.into_values().filter(Subject::is_rare) {
         let Some((index, sentence)) = newest else { continue };
@@ -61,15 +64,11 @@ pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)
     }
 }
 
-fn claims_much(said: &Said) -> bool {
-    said.claims.iter().any(|(claim, _)| *claim >= LEAST)
-}
-
 /// Looks for the subjects in a text, and adds those of its claims.
-fn read(index: usize, text: &str, said: &Said, subjects: &mut Subjects) {
+fn read(index: usize, text: &str, said: &Said, is_rule: impl Fn(Claim) -> bool, subjects: &mut Subjects) {
     // Most texts have no subject, and to split them costs as much again.
     let has_subject = || subjects_of(text).any(|word| subjects.get(&word).is_some_and(Subject::is_rare));
-    if text.len() > 2 * TYPED_BYTES || !claims_much(said) && !has_subject() {
+    if text.len() > 2 * TYPED_BYTES || !said.claims.iter().any(|(claim, _)| is_rule(*claim)) && !has_subject() {
         return;
     }
     let mut claims = said.claims.iter().peekable();
@@ -85,7 +84,7 @@ fn read(index: usize, text: &str, said: &Said, subjects: &mut Subjects) {
                     subject.newest = Some((index, sentence.clone()));
                 }
             }
-            if let Some(claim) = claim.filter(|claim| *claim >= LEAST) {
+            if let Some(claim) = claim.filter(|claim| is_rule(*claim)) {
                 let subject = subjects.entry(word).or_insert(Subject { claim, mentions: 1, newest: None });
                 subject.claim = subject.claim.max(claim);
             }
@@ -117,7 +116,7 @@ mod tests {
     /// Returns the sentences of some messages that claim at least [`LEAST`].
     fn held<'t>(texts: &[&'t str]) -> Vec<&'t str> {
         let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
-        raise_corrections(texts.iter().copied().zip(&mut all));
+        raise_corrections(texts.iter().copied().zip(&mut all), &[Claim::Rule, Claim::Wish, Claim::Fact]);
         let held = |(text, said): (&&'t str, Said)| {
             let held = said.claims.into_iter().filter(|(claim, _)| *claim >= LEAST);
             held.map(|(_, at)| text[at].trim()).collect::<Vec<_>>()
