@@ -25,7 +25,7 @@ pub const LITTLE: f32 = 0.25;
 /// Claims above this share of what the user says are usual.
 pub const OFTEN: f32 = 0.03;
 /// The same beside a usual claim, as in a meeting.
-pub const RARER: f32 = OFTEN / 4.0;
+pub const RARER: f32 = OFTEN / 8.0;
 /// Messages in words up to this stay or go whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: Tokens = Tokens(400);
 
