@@ -2,6 +2,7 @@
 
 mod command_line;
 mod outcome;
+mod plans;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use outcome::{exit_code, has_failed};
+pub use plans::{Progress, progress};
 
 /// The effect of a tool call.
 ///

@@ -463,6 +463,30 @@ fn what_the_model_concludes_beside_calls_comes_before_what_it_announces() {
 }
 
 #[test]
+fn the_newest_plan_stays_however_long_ago_it_was_stated() {
+    let mut messages = vec![Owned::new(Role::User, "Move the shop.")];
+    let plan = |i: usize| format!(r#"{{"plan": [{{"step": "copy the ledger", "status": "part {i} of 3"}}]}}"#);
+    for i in 0..120 {
+        let id = format!("call_{i}");
+        messages.push(Owned::calling(&[&id], "read_file", &format!(r#"{{"path": "src/m{i}.py"}}"#)));
+        messages.push(Owned::result(&id, "read_file", Kind::Prose.text(1_500, i as u64)));
+        if i % 20 == 0 && i <= 40 {
+            let id = format!("plan_{i}");
+            messages.push(Owned::calling(&[&id], "update_plan", &plan(i / 20)));
+            messages.push(Owned::result(&id, "update_plan", "Plan updated"));
+        }
+    }
+    messages.push(Owned::calling(&["spawned"], "spawn", r#"{"task": "translate chapter 7"}"#));
+    messages.push(Owned::result("spawned", "spawn", "Subagent started (id: 9c1e)."));
+    messages.extend(conversation(&[("read_file", "{}", &log()), ("read_file", "{}", &rows())], "And now?"));
+    for percent in [10, 25, 50] {
+        let short = fit(&messages, percent);
+        assert!(short.iter().any(|message| message.calls.iter().any(|call| call.arguments == Some(plan(2)))));
+        assert!(text(&short).contains("id: 9c1e"), "{percent} %");
+    }
+}
+
+#[test]
 fn notes_give_way_before_the_newest_call_does() {
     let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
     messages.extend(conversation(&[("read_file", "{}", &log()), ("read_file", "{}", &rows())], "Who owns order 5512?"));

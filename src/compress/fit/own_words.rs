@@ -11,6 +11,7 @@ use crate::select::selector::{Block, Selector};
 use crate::text::conclusions::concludes;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
+use crate::tools::{Progress, progress};
 
 use super::{FRAMING, Fit};
 use crate::compress::candidates::Candidate;
@@ -39,6 +40,9 @@ const CONCLUSIONS_SHARE: f32 = 0.2;
 
 /// The same for what it concludes in messages with calls, newest first: these come with the frames of their calls.
 const BESIDE_CALLS_SHARE: f32 = 0.15;
+
+/// The same for calls that say how the work stands: the newest plan of each tool, and what runs beside the conversation.
+const PROGRESS_SHARE: f32 = 0.2;
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
@@ -246,8 +250,26 @@ impl Fit<'_, '_, '_> {
             selector.take_within(room(talk.own_share), |selector| selector.take_whole(position));
         }
         self.settle_if_sure(selector);
+        self.take_progress(selector);
         self.take_conclusions(selector, talk.is_work);
         self.settle_if_sure(selector);
+    }
+
+    /// Takes calls that say what is done, open or running, the newest first, with their results.
+    fn take_progress(&self, selector: &mut Selector<'_>) {
+        let limit = selector.used() + (self.room - selector.used()) * PROGRESS_SHARE;
+        let mut seen = HashSet::new();
+        for (position, group) in self.before_newest().collect::<Vec<_>>().into_iter().rev() {
+            let said = (group.start..group.end).filter_map(|entry| {
+                let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
+                Some((tool, progress(tool, self.draft.path(entry))?))
+            });
+            // A later plan of the same tool replaces an earlier one.
+            let holding = said.filter(|(tool, progress)| *progress == Progress::Running || seen.insert(*tool));
+            if holding.count() > 0 {
+                selector.take_within(limit, |selector| selector.take_whole(position));
+            }
+        }
     }
 
     /// Takes what the model says in messages without calls, then what it concludes beside calls, with these and their results

@@ -1,0 +1,59 @@
+//! Tells calls that say what is done, open or running.
+
+use super::words;
+
+/// What a call says of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// All of what is done and what is open: the next call of the tool replaces it.
+    Plan,
+    /// Work that runs beside the conversation.
+    Running,
+}
+
+/// Names of files that hold a plan, without their ending.
+const FILES: [&str; 6] = ["todo", "todos", "plan", "tasks", "checklist", "progress"];
+
+/// Words of tools that have one.
+const LISTS: [&str; 3] = ["todo", "todos", "checklist"];
+/// Words beside "plan": `update_plan`, but not `cancel_phone_plan`.
+const BESIDE_PLAN: [&str; 8] = ["plan", "update", "write", "set", "create", "make", "edit", "save"];
+/// Words beside "task": `task_tracker`.
+const BESIDE_TASK: [&str; 4] = ["tracker", "list", "board", "progress"];
+
+/// Returns what a call of `tool` says of the work, which may name a file; `None` if nothing.
+pub fn progress(tool: &str, file: Option<&str>) -> Option<Progress> {
+    let words = words(tool);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let is_plan = has(&["plan"]) && words.iter().all(|word| BESIDE_PLAN.contains(&word.as_str()));
+    let is_file = || {
+        let name = file?.rsplit(['/', '\\']).next()?;
+        Some(FILES.iter().any(|list| name.split('.').next().is_some_and(|stem| stem.eq_ignore_ascii_case(list))))
+    };
+    if has(&LISTS) || is_plan || has(&["task", "tasks"]) && has(&BESIDE_TASK) || is_file().unwrap_or(false) {
+        Some(Progress::Plan)
+    } else if has(&["spawn", "subagent"]) {
+        Some(Progress::Running)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_says_how_the_work_stands_by_its_name_or_its_file() {
+        for tool in ["todo_write", "TodoWrite", "update_plan", "task_tracker", "list_tasks", "write_todos"] {
+            assert_eq!(progress(tool, None), Some(Progress::Plan), "{tool}");
+        }
+        for file in ["TODO.md", "docs/plan.txt", "C:\\work\\Tasks.md"] {
+            assert_eq!(progress("write_file", Some(file)), Some(Progress::Plan), "{file}");
+        }
+        assert_eq!(progress("spawn", None), Some(Progress::Running));
+        for (tool, file) in [("cancel_phone_plan", None), ("read_file", Some("src/planner.rs")), ("get_task", None)] {
+            assert_eq!(progress(tool, file), None, "{tool}");
+        }
+    }
+}
