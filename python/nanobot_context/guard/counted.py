@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nanobot_context._core import count_tokens
 from nanobot_context.guard.ratios import COUNTS_KEPT, RATIOS, Size, bound_by_growth
 from nanobot_context.guard.reports import (
     AS_BEFORE,
@@ -36,10 +36,12 @@ class Counted:
     """Counts of one model at one provider.
 
     Attributes:
+        model: The model that texts are counted for here.
         reports: The sizes that it reported, whether or not the prompts were counted here.
         reports_the_rest: Whether it has reported less of a prompt that only grew.
     """
 
+    model: str | None = None
     reports: Reports = field(default_factory=Reports)
     reports_the_rest: bool = False
     _last: Prompt = field(default_factory=Prompt)
@@ -100,14 +102,16 @@ class Counted:
         known = zip(messages, self._hashes(messages), strict=True)
         return [message for message, one in known if one not in self._seen]
 
-    def could_be_cut(
-        self, messages: list[Any], theirs: int, count: Callable[[list[Any]], int]
-    ) -> bool:
+    def count(self, messages: list[Any]) -> int:
+        """Return our count of `messages`; 0 of none, which have no framing either."""
+        return count_tokens(messages, self.model) if messages else 0
+
+    def could_be_cut(self, messages: list[Any], theirs: int) -> bool:
         """Return whether a prompt of which `theirs` was reported may have been cut.
 
         It was not if that is what its length makes it, or as much as what was new to a provider
         that may report what was in no cache; nor if the prompt before grew by more than was new in
-        it, for then not all of them are reported alike. `count` counts messages here, none as 0.
+        it, for then not all of them are reported alike.
         """
         reports = self.reports
         if reports.are_of_the_rest or reports.are_by_length(messages, theirs):
@@ -115,19 +119,13 @@ class Counted:
         if reports.growth is not None:
             grown, tokens = reports.growth
             factor, framing = _UNEVEN
-            if tokens > count(grown) * factor + framing:
+            if tokens > self.count(grown) * factor + framing:
                 return False
-        new = count(reports.new(messages))
+        new = self.count(reports.new(messages))
         return not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
 
     def was_cut(
-        self,
-        messages: list[Any],
-        ours: int,
-        theirs: int,
-        tools: list[Any] | None = None,
-        *,
-        count: Callable[[list[Any]], int],
+        self, messages: list[Any], ours: int, theirs: int, tools: list[Any] | None = None
     ) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
 
@@ -145,7 +143,7 @@ class Counted:
             return False
         read = last.theirs
         new = messages[len(last.messages) :]
-        grown = count(new)
+        grown = self.count(new)
         counts = min(read / max(ours - grown, 1), 1.0)
         if theirs < read * AS_BEFORE:
             # Thoughts that went out before, and in no message, may be what is missing.

@@ -313,19 +313,6 @@ class Exchange:
             window = _window_between(least, most)
             learned.learn_window(request.place, window, is_stated=False, in_place_of=assumed)
 
-    def _was_cut(self, attempt: Attempt, ours: int, theirs: int) -> bool:
-        request = self.request
-        if request.state_for(attempt.messages) is not None:
-            return False
-        return self.fitter.windows.was_cut(
-            request.model,
-            attempt.messages,
-            ours,
-            theirs,
-            request.endpoint,
-            tools=request.tools,
-        )
-
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
         reason = getattr(response, "finish_reason", None)
@@ -392,8 +379,10 @@ class Exchange:
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         ours = self._worth_counting(attempt, theirs, usage.window_tokens or 0)
         reads_too_little = False
-        if could_cut and request.state_for(messages) is None:
-            reports = windows.reports_of(request.model, request.endpoint)
+        counted = windows.counts_of(request.model, request.endpoint)
+        has_state = request.state_for(messages) is not None
+        if could_cut and not has_state:
+            reports = counted.reports
             reads_too_little = windows.reads_no_more(
                 request.model, theirs, length, request.endpoint
             ) or reports.reads_less(messages, theirs)
@@ -405,12 +394,13 @@ class Exchange:
         overflow = detect_overflow(None, usage=usage)
         if overflow is None and could_cut and ours is not None:
             is_less = reads_too_little and theirs * 10 < ours * 9
-            if is_less or self._was_cut(attempt, ours, theirs):
+            if is_less or (
+                not has_state and counted.was_cut(messages, ours, theirs, request.tools)
+            ):
                 overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
         # No window is smaller than half of what is in every request.
         if _is_cut(overflow, theirs, ours) and not (
-            theirs * 2 >= request.fixed_tokens()
-            and windows.could_be_cut(request.model, messages, theirs, request.endpoint)
+            theirs * 2 >= request.fixed_tokens() and counted.could_be_cut(messages, theirs)
         ):
             return None, ours
         return overflow, ours

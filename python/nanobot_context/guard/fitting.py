@@ -110,14 +110,13 @@ class Fitter:
         has_state = request.state_for(attempt.messages) is not None
         if now == had or (has_state and now[0] >= had[0]):
             return False
-        sent = request.model, attempt.messages, request.endpoint
+        counted = windows.counts_of(request.model, request.endpoint)
         is_cut = not is_same(attempt.messages, request.messages)
         # More room is taken with the next step: before that the prefix would change for nothing.
-        grows = is_cut and now[0] > had[0] * _GROWS and not windows.extends_last(*sent)
+        grows = is_cut and now[0] > had[0] * _GROWS and not counted.extends_last(attempt.messages)
         if not grows and not has_state:
-            ours = count_tokens(attempt.messages, request.model, tools=request.tools)
             free = request.trace.answer_tokens * (1 - _OF_ANSWER)
-            if windows.at_most_in_theirs(ours, *sent) + free <= stated:
+            if self._most_tokens(request, attempt.messages) + free <= stated:
                 return False
         windows.take_anew(*conversation)
         return True
@@ -144,10 +143,13 @@ class Fitter:
         asked, limit = room.max_output_tokens, room.limit(sent)
         if asked is None or (limit == asked and is_sure):
             return limit
-        ours = count_tokens(sent, request.model, tools=request.tools)
-        most = self.windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
-        free = self.stated(request).tokens - most
+        free = self.stated(request).tokens - self._most_tokens(request, sent)
         return min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
+
+    def _most_tokens(self, request: Request, sent: list[Message]) -> int:
+        """Return the most that the provider may count of a prompt of the messages `sent`."""
+        ours = count_tokens(sent, request.model, tools=request.tools)
+        return self.windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
 
     def shown_tools(self, request: Request, tools: list[Any], choice: Any) -> list[Any] | None:
         """Return what `tools` become within their share of the window; `None` where they stay."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nanobot_context._core import count_tokens, listed_window, prevailing_script
+from nanobot_context._core import listed_window, prevailing_script
 from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard.configured import ConfiguredWindows
 from nanobot_context.guard.counted import Counted
@@ -21,7 +19,6 @@ from nanobot_context.guard.limits import (
     name_of,
 )
 from nanobot_context.guard.ratios import RATIOS
-from nanobot_context.guard.reports import Reports
 from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
 from nanobot_context.settings.names import camel_case
@@ -78,7 +75,7 @@ class WindowResolver:
     most_unwritten: int = _MOST_UNWRITTEN
     configured: ConfiguredWindows = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
-    _counted: defaultdict[str, Counted] = field(default_factory=lambda: defaultdict(Counted))
+    _counted: dict[str, Counted] = field(default_factory=dict)
     _remembered: dict[tuple[str, int | str, str], int] = field(default_factory=dict)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
@@ -222,14 +219,11 @@ class WindowResolver:
         ratio = self.ratio(model, messages, endpoint)
         step = max(tokens // _NEW_STEPS, 1)
         left = max(tokens - self.learned.of(name).fixed_tokens, 0)
-        new = self._uncounted(name, model, messages) if ratio < 1.0 else 0
+        counted = self.counts_of(model, endpoint)
+        new = counted.count(counted.new(messages)) if ratio < 1.0 else 0
         uncounted = min(in_steps(new, step), left)
         # 0 says that no window is known.
         return max(uncounted + int((left - uncounted) / ratio), min(tokens, 1))
-
-    def _uncounted(self, name: str, model: str | None, messages: list[Any]) -> int:
-        """Return our count of those of `messages` that the provider has not counted."""
-        return _count(self._counted[name].new(messages), model)
 
     @alone
     def take_anew(self, model: str | None, messages: list[Any], endpoint: str = "") -> None:
@@ -255,9 +249,9 @@ class WindowResolver:
         beside = lesson.framing_tokens * len(messages) + lesson.fixed_tokens
         return int(tokens * self.ratio(model, messages, endpoint)) + beside
 
-    def extends_last(self, model: str | None, messages: list[Any], endpoint: str = "") -> bool:
-        """Return whether `messages` begin with the last prompt that was counted."""
-        return self._counted[name_of(model, endpoint)].extends_last(messages)
+    def counts_of(self, model: str | None, endpoint: str = "") -> Counted:
+        """Return what was counted and reported so far, to be read: `counted` and `reported` add."""
+        return self._counted.setdefault(name_of(model, endpoint), Counted(model))
 
     def at_most_in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
@@ -267,14 +261,14 @@ class WindowResolver:
         Most is known of a prompt that begins as the last one did, and then of one that begins as
         others did: no ratio says either so well.
         """
-        name = name_of(model, endpoint)
-        lesson, counted = self.learned.of(name), self._counted[name]
+        lesson = self.learned.of(name_of(model, endpoint))
+        counted = self.counts_of(model, endpoint)
         framing, used = lesson.framing_tokens, self.ratio(model, messages, endpoint)
         bounds = []
         if (known := counted.shared_with_last(messages)) is not None:
             last, shared = known
             gone = last.messages[shared:]
-            gone_tokens = _count(gone, model)
+            gone_tokens = counted.count(gone)
             added = max(tokens - last.ours + gone_tokens, 0) * max(used, 1.0) * _NEW_TEXT
             by_last = last.theirs - int(gone_tokens * RATIOS[0]) + int(added)
             bounds.append(by_last + framing * (len(messages) - len(last.messages)))
@@ -285,7 +279,7 @@ class WindowResolver:
         ratio = lesson.ratios.get(prevailing_script(messages))
         most = used if ratio is None else ratio.at_most
         # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
-        new = min(self._uncounted(name, model, messages), tokens) if most < 1.0 else 0
+        new = min(counted.count(counted.new(messages)), tokens) if most < 1.0 else 0
         text = new + int((tokens - new) * most)
         return min([text + framing * len(messages) + lesson.fixed_tokens, *bounds])
 
@@ -302,42 +296,16 @@ class WindowResolver:
     ) -> None:
         """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
         name, script = name_of(model, endpoint), prevailing_script(messages)
-        if not self._counted[name].add(messages, ours, theirs, refused=refused):
+        if not self.counts_of(model, endpoint).add(messages, ours, theirs, refused=refused):
             return
         self.learned.counted(name, script, ours, theirs, messages=len(messages), refused=refused)
-
-    def was_cut(
-        self,
-        model: str | None,
-        messages: list[Any],
-        ours: int,
-        theirs: int,
-        endpoint: str = "",
-        *,
-        tools: list[Any] | None = None,
-    ) -> bool:
-        """Return whether a prompt was cut, by what was reported of the same conversation before."""
-        count = functools.partial(_count, model=model)
-        counted = self._counted[name_of(model, endpoint)]
-        return counted.was_cut(messages, ours, theirs, tools, count=count)
-
-    def could_be_cut(
-        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
-    ) -> bool:
-        """Return whether only a cut explains that so little was reported of a prompt."""
-        count = functools.partial(_count, model=model)
-        return self._counted[name_of(model, endpoint)].could_be_cut(messages, theirs, count)
 
     @alone
     def reported(
         self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
     ) -> None:
         """Remember what was reported of a prompt that was not cut."""
-        self._counted[name_of(model, endpoint)].reports.add(messages, theirs)
-
-    def reports_of(self, model: str | None, endpoint: str = "") -> Reports:
-        """Return what `model` has reported so far, to be read: `reported` adds to it."""
-        return self._counted[name_of(model, endpoint)].reports
+        self.counts_of(model, endpoint).reports.add(messages, theirs)
 
     def learn(
         self, model: str | None, limit_tokens: int, endpoint: str = "", *, needed_tokens: int = 0
@@ -370,7 +338,8 @@ class WindowResolver:
         name = name_of(model, endpoint)
         most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
         _, states_it = self.learned.window_of(name) or (0, False)
-        share = _CUT_TO if self._counted[name].reports.are_of_all else _CUT_TO_AT_LEAST
+        reports = self.counts_of(model, endpoint).reports
+        share = _CUT_TO if reports.are_of_all else _CUT_TO_AT_LEAST
         return not states_it and read_tokens >= max(most * share, SMALLEST_WINDOW)
 
     def _listed(self, model: str) -> Window | None:
@@ -393,11 +362,6 @@ def _first_words(messages: list[Any]) -> str:
     """Return the user's first words, which identify a conversation."""
     said = (m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user")
     return str(next(said, ""))[:_FIRST_CHARS]
-
-
-def _count(messages: list[Any], model: str | None) -> int:
-    """Return the tokens of `messages` by our count; 0 of none, which have no framing either."""
-    return count_tokens(messages, model) if messages else 0
 
 
 def _size(window: Window) -> int:

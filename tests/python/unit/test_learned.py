@@ -264,12 +264,14 @@ def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int)
         windows.reported("m", talk[:count], 1_500 * count)
         windows.counted("m", talk[:count], 1_500 * count, 1_500 * count)
     longer = 1_500 * (before + 2)
-    assert windows.was_cut("m", talk[: before + 2], longer, longer * 6 // 10) is (before >= 4)
+    assert windows.counts_of("m").was_cut(talk[: before + 2], longer, longer * 6 // 10) is (
+        before >= 4
+    )
     # Of a provider whose reports have been of the rest before, that is one of them.
     for count, ours, theirs in ((2, longer, longer // 3), (3, longer + 1_500, longer // 4)):
         windows.reported("m", talk[: before + count], theirs)
         windows.counted("m", talk[: before + count], ours, theirs)
-    assert not windows.was_cut("m", talk[: before + 3], longer + 1_500, longer // 5)
+    assert not windows.counts_of("m").was_cut(talk[: before + 3], longer + 1_500, longer // 5)
 
 
 def test_a_report_that_may_be_of_what_was_new_leaves_a_doubt_until_the_next() -> None:
@@ -282,12 +284,12 @@ def test_a_report_that_may_be_of_what_was_new_leaves_a_doubt_until_the_next() ->
         assert windows.could_cut_at("m", 14_000 + 20 * turn)
         talk = [*talk, message(f"And now? {turn}")]
     longer = [*talk, log]
-    assert windows.reports_of("m").are_of_all
-    assert not windows.could_be_cut("m", longer, new), "it may be what was in no cache"
+    assert windows.counts_of("m").reports.are_of_all
+    assert not windows.counts_of("m").could_be_cut(longer, new), "it may be what was in no cache"
     windows.reported("m", longer, new)
     # But that would be little of the next.
     assert windows.could_cut_at("m", new + 20)
-    assert windows.could_be_cut("m", [*longer, message("And now?")], new + 20)
+    assert windows.counts_of("m").could_be_cut([*longer, message("And now?")], new + 20)
 
 
 def test_a_prompt_that_was_not_counted_here_is_known_to_be_cut_as_well() -> None:
@@ -304,14 +306,16 @@ def test_a_prompt_that_was_not_counted_here_is_known_to_be_cut_as_well() -> None
         # What is new may be all that was reported.
         windows.reported("m", [*talk, message("Go on.")], 12_830 + 5_800 * turn)
     longer = [*talk, message("Go on."), message("And now?" * 100)]
-    assert windows.reports_of("m").reads_less(longer, 12_000)
-    assert not windows.reports_of("m").reads_less(longer, 24_000)
+    assert windows.counts_of("m").reports.reads_less(longer, 12_000)
+    assert not windows.counts_of("m").reports.reads_less(longer, 24_000)
     # Others have other texts, and what is shorter may be read as less.
-    assert not windows.reports_of("m").reads_less([message("Another talk. " * 5_000)], 12_000)
-    assert not windows.reports_of("m").reads_less(talk[:5], 12_000)
+    assert not windows.counts_of("m").reports.reads_less(
+        [message("Another talk. " * 5_000)], 12_000
+    )
+    assert not windows.counts_of("m").reports.reads_less(talk[:5], 12_000)
     # A template may leave earlier thoughts out.
     thought = {"role": "assistant", "content": "Fine.", "reasoning_content": "Well. " * 9_000}
-    assert not windows.reports_of("m").reads_less([*longer, thought], 12_000)
+    assert not windows.counts_of("m").reports.reads_less([*longer, thought], 12_000)
 
 
 def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
@@ -320,7 +324,7 @@ def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
     for turn in range(9):
         windows.reported("m", talk, 7_000 if turn == 0 else 90)
         talk += [message(f"Question {turn}, and some words more to read. " * 10)]
-        assert not windows.reports_of("m").reads_less(talk, 90)
+        assert not windows.counts_of("m").reports.reads_less(talk, 90)
 
 
 def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_below_1() -> None:
@@ -363,12 +367,12 @@ def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(
     # Rare characters are counted here as several tokens each, and elsewhere as fewer.
     new = "龘" * 26_000 if theirs == 75_000 else "three " * (ours - 60_000)
     longer = [*map(dict, talk), message(new)]
-    assert not windows.was_cut("m", longer, ours, theirs), "nothing was counted before"
+    assert not windows.counts_of("m").was_cut(longer, ours, theirs), "nothing was counted before"
     windows.reported("m", talk, 60_000)
-    assert windows.was_cut("m", longer, ours, theirs) is is_cut
-    assert not windows.was_cut("m", [message("another"), *longer], ours, theirs)
+    assert windows.counts_of("m").was_cut(longer, ours, theirs) is is_cut
+    assert not windows.counts_of("m").was_cut([message("another"), *longer], ours, theirs)
     thought = [*talk, {**longer[-1], "reasoning_content": "hm"}]
-    assert not windows.was_cut("m", thought, ours, theirs), "a template may leave it out"
+    assert not windows.counts_of("m").was_cut(thought, ours, theirs), "a template may leave it out"
 
 
 @pytest.mark.parametrize("share", [1.0, 0.6], ids=["whole", "cut by four tenths of what is new"])
@@ -381,7 +385,7 @@ def test_a_server_that_goes_by_length_cuts_nothing(share: float) -> None:
     theirs, longer_theirs = (len(json.dumps([part, tools])) / 3.6 for part in (talk, longer))
     windows.reported("m", talk, int(theirs))
     read = int(theirs + (longer_theirs - theirs) * share)
-    assert windows.was_cut("m", longer, longer_ours, read, tools=tools) is (share < 1)
+    assert windows.counts_of("m").was_cut(longer, longer_ours, read, tools=tools) is (share < 1)
 
 
 def test_tables_are_not_cut_where_the_provider_has_another_vocabulary() -> None:
@@ -393,11 +397,11 @@ def test_tables_are_not_cut_where_the_provider_has_another_vocabulary() -> None:
     )
     assert longer_theirs - theirs < 0.6 * (longer_ours - ours), "or the case shows nothing"
     windows.reported("m", talk, theirs)
-    assert not windows.was_cut("m", longer, longer_ours, longer_theirs)
-    assert windows.was_cut("m", longer, longer_ours, theirs + 100)
+    assert not windows.counts_of("m").was_cut(longer, longer_ours, longer_theirs)
+    assert windows.counts_of("m").was_cut(longer, longer_ours, theirs + 100)
     # The list is the caller's, who goes on with it.
     talk += longer[1:]
-    assert windows.was_cut("m", talk, longer_ours, theirs + 100)
+    assert windows.counts_of("m").was_cut(talk, longer_ours, theirs + 100)
 
 
 def test_a_server_that_has_stated_its_limit_cuts_nothing() -> None:
