@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
     MIN_OUTPUT_TOKENS,
+    answer_reserve,
     count_tokens,
     fits,
     reduce_messages,
@@ -18,7 +19,7 @@ from nanobot_context._core import (
 )
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.first_attempt import Options, compress, receipt_of
-from nanobot_context.guard.windows import Window, WindowResolver
+from nanobot_context.guard.windows import Window, WindowResolver, in_steps
 from nanobot_context.host.messages import (
     REFLECTION_TOKENS,
     is_consolidation,
@@ -32,7 +33,6 @@ from nanobot_context.host.messages import (
 from nanobot_context.identity import is_same
 from nanobot_context.reasoning import with_reasoning
 from nanobot_context.recovery import Attempt
-from nanobot_context.room import Room
 from nanobot_context.tools import shorten_tools
 from nanobot_context.types import Message
 
@@ -50,6 +50,7 @@ _OF_ANSWER = 0.25
 # What is kept free for what nanobot says itself is at least so much, and doubles: a window that
 # changes with every request would move every cut.
 _LEAST_RESERVE = 128
+_FIXED_STEPS = 64
 
 
 def _conversation(request: Request) -> tuple[str | None, list[Message], str]:
@@ -125,24 +126,57 @@ class Fitter:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return Attempt(self._with_reasoning(request, request.messages), max_tokens), 0
-        room = self._room(request, window, max_tokens)
-        reserve = room.reserve()
+        is_free = self._leaves(request, window, request.messages, max_tokens)
+        reserve = self._reserved(request, window, max_tokens, is_free=is_free)
         request.trace.answer_tokens = self._kept_free(request, window, reserve)
         messages, budget = self.compressed(request, window, reserve)
         messages = self._with_reasoning(request, messages)
         if request.state_for(messages) is None:
             # A conversation's window may be larger than it would be now.
             is_sure = window.tokens <= window_now
-            max_tokens = self._limit(request, room, messages, is_sure=is_sure)
+            if messages is not request.messages:
+                is_free = self._leaves(request, window, messages, max_tokens)
+            max_tokens = self._limit(request, window, messages, is_free=is_free, is_sure=is_sure)
         return Attempt(messages, max_tokens), budget
 
-    def _limit(
-        self, request: Request, room: Room, sent: list[Message], *, is_sure: bool
+    def _leaves(
+        self, request: Request, window: Window, messages: list[Message], max_tokens: int | None
+    ) -> bool:
+        """Return whether the longest answer fits beside `messages`."""
+        return max_tokens is None or self.fits(request, messages, window.tokens - max_tokens)
+
+    def _reserved(
+        self, request: Request, window: Window, max_tokens: int | None, *, is_free: bool
     ) -> int | None:
-        """Return the limit for the answer, lowered to what `sent` leaves as the provider counts."""
-        asked, limit = room.max_output_tokens, room.limit(sent)
-        if asked is None or (limit == asked and is_sure):
-            return limit
+        """Return the tokens to keep free for the answer: its limit, or a share of the unfixed rest.
+
+        The share is of the window less the system's messages and tool schemas, in steps, so that a
+        clock in the system prompt moves no cut.
+        """
+        if max_tokens is None or is_free:
+            return max_tokens
+        fixed = in_steps(request.fixed_tokens(), max(window.tokens // _FIXED_STEPS, 1))
+        return answer_reserve(max(window.tokens - fixed, 0), max_tokens)
+
+    def _limit(
+        self,
+        request: Request,
+        window: Window,
+        sent: list[Message],
+        *,
+        is_free: bool,
+        is_sure: bool,
+    ) -> int | None:
+        """Return the limit for the answer, lowered to what `sent` leaves as the provider counts.
+
+        A shorter answer than `MIN_OUTPUT_TOKENS` is of no use: where less is free, the window is
+        not what it is thought to be.
+        """
+        asked = self.output_limit(request)
+        if asked is None or (is_free and is_sure):
+            return asked
+        if is_sure and not MIN_OUTPUT_TOKENS <= window.tokens - self.count(request, sent) < asked:
+            return asked
         free = self.stated(request).tokens - self._most_tokens(request, sent)
         return min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
 
@@ -314,16 +348,6 @@ class Fitter:
         left = max(budget - self.overhead_tokens(request) * len(messages), 0)
         return fits(messages, left, request.model, tools=request.tools)
 
-    def _room(self, request: Request, window: Window, max_tokens: int | None) -> Room:
-        return Room(
-            request.messages,
-            window.tokens,
-            request.model,
-            request.tools,
-            max_tokens,
-            self.overhead_tokens(request),
-        )
-
     def archive_of(self, request: Request) -> Archive | None:
         """Return where originals of the request's tool results are kept."""
         return self.archives.of(request.messages) if self.archives else None
@@ -372,7 +396,8 @@ class Fitter:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return 0
-        reserve = self._room(request, window, max_tokens).reserve()
+        is_free = self._leaves(request, window, request.messages, max_tokens)
+        reserve = self._reserved(request, window, max_tokens, is_free=is_free)
         return self._kept_free(request, window, reserve)
 
     def _kept_free(self, request: Request, window: Window, reserve: int | None) -> int:

@@ -19,7 +19,6 @@ from nanobot_context.guard.limits import (
     name_of,
 )
 from nanobot_context.guard.ratios import RATIOS
-from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
 from nanobot_context.settings.names import camel_case
 
@@ -356,6 +355,11 @@ class WindowResolver:
             if re.sub(r"[-.]", "_", prefix.lower()) not in self.provider_prefixes:
                 return
             yield model
+
+
+def in_steps(tokens: int, step: int) -> int:
+    """Return `tokens` rounded up to whole steps, so that what changes a little moves no cut."""
+    return -(-tokens // step) * step
 
 
 def _first_words(messages: list[Any]) -> str:
