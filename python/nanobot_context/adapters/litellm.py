@@ -21,7 +21,7 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
-from nanobot_context.wire.exchange import Protection
+from nanobot_context.wire.exchange import Protection, request_of
 from nanobot_context.wire.forms import form_of
 from nanobot_context.wire.forms.form import Form
 from nanobot_context.wire.streams import holds_roles_alone
@@ -217,15 +217,7 @@ def _form(kwargs: dict[str, Any], call_type: Any) -> Form | None:
 
 
 def _request(form: Form) -> Request:
-    return Request(
-        messages=form.messages,
-        tools=form.tools,
-        model=form.model,
-        max_tokens=form.max_tokens,
-        send=_sends_nothing,
-        endpoint=str(form.body.get("api_base") or ""),
-        is_shown=form.is_streamed,
-    )
+    return request_of(form, _sends_nothing, str(form.body.get("api_base") or ""))
 
 
 async def _sends_nothing(messages: list[Message], max_tokens: int | None) -> NoReturn:

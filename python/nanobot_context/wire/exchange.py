@@ -105,6 +105,21 @@ class Protection:
         return answer.reply.response
 
 
+def request_of(
+    form: Form, send: Callable[[list[Message], int | None], Awaitable[Any]], endpoint: str
+) -> Request:
+    """Return what a body asks for, as a request that `send` sends to the address `endpoint`."""
+    return Request(
+        form.messages,
+        form.tools,
+        form.model,
+        form.max_tokens,
+        send,
+        endpoint=endpoint,
+        is_shown=form.is_streamed,
+    )
+
+
 def _form(method: str, url: str, content: bytes) -> Form | None:
     path = url.partition("?")[0].rstrip("/")
     if method != "POST" or not path.endswith(("/chat/completions", "/responses", "/messages")):
@@ -124,15 +139,7 @@ class _Wire:
         self._last: Reply | None = None
         self._exchange: Exchange | None = None
         self.is_streaming = False
-        self.request = Request(
-            messages=form.messages,
-            tools=form.tools,
-            model=form.model,
-            max_tokens=form.max_tokens,
-            send=self._sent,
-            endpoint=endpoint,
-            is_shown=form.is_streamed,
-        )
+        self.request = request_of(form, self._sent, endpoint)
         fused("shorten tool schemas", lambda: self._shorten_tools(protection.fitter), None)
 
     def _shorten_tools(self, fitter: Fitter) -> None:

@@ -15,14 +15,13 @@ class Chat(Form):
         if body.get("functions") and not body.get("tools"):
             # As OpenAI had them before.
             self.tools_name = "functions"
+        if "max_completion_tokens" in body:
+            self.limit_name = "max_completion_tokens"
         super().__init__(body)
 
     @property
     def tool_choice(self) -> Any:
         return self.body.get("function_call" if self.tools_name == "functions" else "tool_choice")
-
-    def _limit_name(self) -> str:
-        return "max_completion_tokens" if "max_completion_tokens" in self.body else "max_tokens"
 
     def _read(self) -> list[Message]:
         messages: list[Message] = self.body["messages"]

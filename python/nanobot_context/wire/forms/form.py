@@ -32,10 +32,10 @@ class Form:
 
     messages_name = "messages"
     tools_name = "tools"
+    limit_name = "max_tokens"
 
     def __init__(self, body: Json) -> None:
         self.body = body
-        self.limit_name = self._limit_name()
         self.messages = self._read()
         self.shown_tools: list[Json] | None = None
 
@@ -104,9 +104,6 @@ class Form:
     def can_begin_at(self, index: int) -> bool:
         """Return whether every message before `index` was read from an earlier place."""
         return all(self.place(before) < self.place(index) for before in range(index))
-
-    def _limit_name(self) -> str:
-        return "max_tokens"
 
     def _read(self) -> list[Message]:
         raise NotImplementedError

@@ -23,9 +23,7 @@ class Responses(Form):
     """OpenAI's Responses, where the request holds the whole conversation."""
 
     messages_name = "input"
-
-    def _limit_name(self) -> str:
-        return "max_output_tokens"
+    limit_name = "max_output_tokens"
 
     def _read(self) -> list[Message]:
         given = self.body["input"]
