@@ -16,7 +16,7 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
-from nanobot_context.file_checks import check_disks, check_events, check_files, check_pins
+from nanobot_context.file_checks import check_files
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.record import RequestRecord
 from nanobot_context.guard.record_file import read_records
@@ -111,10 +111,7 @@ def examine(*, ask_server: bool = False) -> Report:
         *(_check_server(config, state) if ask_server else ()),
         *_check_room(last, config),
         *store,
-        *check_files(config, state),
-        *check_events(config, state),
-        *check_pins(config, state),
-        *check_disks(config, state),
+        *(check_files(config, state.settings) if state.installed and state.settings else ()),
         *_check_fuses(state),
     )
     packages = ("nanobot-context", "nanobot-ai", "litellm", "mcp")

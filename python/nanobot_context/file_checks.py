@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from nanobot_context.archive import DIRECTORY
 from nanobot_context.conversations import store_file
 from nanobot_context.guard.state_file import UNWRITTEN, state_file
-from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.host.config import workspace_of
 from nanobot_context.setting_checks import Finding
-from nanobot_context.settings import load_usable_settings
+from nanobot_context.settings import Settings, load_usable_settings
 
 # A disk with less than this counts as full: the log of a session store takes 4 MB.
 _ROOM_BYTES = 5 * 1024 * 1024
@@ -22,81 +22,76 @@ _ROOM_BYTES = 5 * 1024 * 1024
 _FOLDERS_SEEN = 5_000
 
 
-def check_events(config: Path, state: Status) -> list[Finding]:
+def check_files(config: Path, settings: Settings) -> Iterator[Finding]:
+    """Check all that the package reads and writes beside what a conversation needs."""
+    workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
+    yield from _check_kept(config, settings, workspace)
+    yield from _check_events(config, settings)
+    yield from _check_pins(settings, workspace)
+    yield from _check_disks(config, settings, workspace)
+
+
+def _check_kept(config: Path, settings: Settings, workspace: Path) -> Iterator[Finding]:
+    """Check that the files beside nanobot's config, and originals, can be written.
+
+    Without nanobot's folder nothing is kept there.
+    """
+    if not config.parent.is_dir():
+        return
+    for name, effect in UNWRITTEN.items():
+        file = state_file(config, name)
+        if obstacle := _obstacle(file, is_replaced=True):
+            yield Finding(
+                f"`{file}` cannot be written, so {effect}: `{obstacle}` is in the way",
+                "make that file or folder writable for the user that runs nanobot",
+            )
+    if settings.archive and workspace.is_dir():
+        folder = workspace.resolve() / DIRECTORY
+        if obstacle := _obstacle(folder / "result.txt", is_replaced=True):
+            yield Finding(
+                f"originals of tool results cannot be kept in `{folder}`: `{obstacle}` is in the "
+                "way",
+                "make that folder writable, or set `archive` to false in nanobot-context.json",
+            )
+
+
+def _check_events(config: Path, settings: Settings) -> Iterator[Finding]:
     """Check that the file of the setting `events` can be written."""
-    if not state.installed or state.settings is None or state.settings.events is None:
-        return []
-    file = events_file(state.settings.events, config.parent)
-    obstacle = _obstacle(file, is_replaced=False)
-    if obstacle is None:
-        return []
-    problem = f"events cannot be written to `{file}`: `{obstacle}` is in the way"
-    return [Finding(problem, "correct `events`, or make that file or folder writable")]
+    if settings.events is not None:
+        file = events_file(settings.events, config.parent)
+        if obstacle := _obstacle(file, is_replaced=False):
+            yield Finding(
+                f"events cannot be written to `{file}`: `{obstacle}` is in the way",
+                "correct `events`, or make that file or folder writable",
+            )
 
 
-def check_pins(config: Path, state: Status) -> list[Finding]:
+def _check_pins(settings: Settings, workspace: Path) -> Iterator[Finding]:
     """Look for a pinned file that is nowhere in the workspace; a pattern may name one to come."""
-    if not state.installed or state.settings is None:
-        return []
-    names = {name for name in state.settings.pinned if not set(name) & set("*?")}
+    names = {name for name in settings.pinned if not set(name) & set("*?")}
     missing = {name for name in names if not Path(name).expanduser().is_absolute()}
     missing |= {name for name in names - missing if not Path(name).expanduser().exists()}
-    workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
     folders = os.walk(workspace) if missing else iter(())
     for number, (folder, _, files) in enumerate(folders):
         if number == _FOLDERS_SEEN:
-            return []
+            return
         paths = [f"{folder}/{file}" for file in files]
         missing -= {
             name
             for name in missing
             if any(path.endswith(f"/{name.removeprefix('./')}") for path in paths)
         }
-    return [
-        Finding(
+    for name in sorted(missing):
+        yield Finding(
             f"`pinned` names `{name}`, which is not in `{workspace}`",
             "correct the name: by it, or by the end of the path, a file is known when it is read",
         )
-        for name in sorted(missing)
-    ]
 
 
-def check_files(config: Path, state: Status) -> list[Finding]:
-    """Check that the files beside nanobot's config, and originals, can be written.
-
-    Without nanobot's folder nothing is kept there.
-    """
-    if not state.installed or state.settings is None or not config.parent.is_dir():
-        return []
-    findings = [
-        Finding(
-            f"`{file}` cannot be written, so {effect}: `{obstacle}` is in the way",
-            "make that file or folder writable for the user that runs nanobot",
-        )
-        for name, effect in UNWRITTEN.items()
-        if (obstacle := _obstacle(file := state_file(config, name), is_replaced=True))
-    ]
-    workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
-    if state.settings.archive and workspace.is_dir():
-        folder = workspace.resolve() / DIRECTORY
-        if obstacle := _obstacle(folder / "result.txt", is_replaced=True):
-            problem = (
-                f"originals of tool results cannot be kept in `{folder}`: `{obstacle}` is in the "
-                "way"
-            )
-            fix = "make that folder writable, or set `archive` to false in nanobot-context.json"
-            findings.append(Finding(problem, fix))
-    return findings
-
-
-def check_disks(config: Path, state: Status) -> list[Finding]:
+def _check_disks(config: Path, settings: Settings, workspace: Path) -> Iterator[Finding]:
     """Check for free space on every disk that the package writes to."""
-    if not state.installed or state.settings is None:
-        return []
-    settings = state.settings
     kept = [("what this package keeps beside nanobot's config", state_file(config, ""))]
     if settings.archive:
-        workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
         kept.append(("originals of tool results", workspace / DIRECTORY))
     if settings.events is not None:
         kept.append(("events", events_file(settings.events, config.parent)))
@@ -106,15 +101,14 @@ def check_disks(config: Path, state: Status) -> list[Finding]:
     for what, file in kept:
         folder = next(path for path in file.absolute().parents if path.is_dir())
         disks.setdefault(folder.stat().st_dev, (folder, []))[1].append(what)
-    return [
-        Finding(
-            f"the disk of `{folder}` is full, {left // 1024:,} KB left, and takes these no more: "
-            f"{', '.join(kinds)}",
-            "free some space on it",
-        )
-        for folder, kinds in disks.values()
-        if (left := shutil.disk_usage(folder).free) < _ROOM_BYTES
-    ]
+    for folder, kinds in disks.values():
+        left = shutil.disk_usage(folder).free
+        if left < _ROOM_BYTES:
+            yield Finding(
+                f"the disk of `{folder}` is full, {left // 1024:,} KB left, and takes these no "
+                f"more: {', '.join(kinds)}",
+                "free some space on it",
+            )
 
 
 def _obstacle(file: Path, *, is_replaced: bool) -> Path | None:

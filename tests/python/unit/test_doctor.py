@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mounts import mounted
-from nanobot_context import activation, doctor, file_checks, setting_checks
+from nanobot_context import activation, doctor, setting_checks
+from nanobot_context.file_checks import check_files
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import Settings, load_settings
 from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
@@ -65,8 +66,7 @@ def home(tmp_path: Path, config: Path) -> Path:
 
 
 def problems(config: Path, **settings: object) -> list[str]:
-    state = Status(True, settings=Settings(**settings))  # type: ignore[arg-type]
-    findings = [*file_checks.check_files(config, state), *file_checks.check_events(config, state)]
+    findings = list(check_files(config, Settings(**settings)))  # type: ignore[arg-type]
     assert all(finding.fix for finding in findings)
     return [finding.problem for finding in findings]
 
@@ -129,11 +129,10 @@ def test_a_full_disk_is_a_problem_that_says_what_it_does_not_take(home: Path, co
     (home / "small").mkdir()
     store = f"sqlite:///{home}/small/sessions.db"
     settings = Settings(archive=True, events=str(home / "small/e.jsonl"), session_store=store)
-    state = Status(True, settings=settings)
     with mounted("-t", "tmpfs", "-o", "size=6m", "tmpfs", home / "small"):
-        assert file_checks.check_disks(config, state) == []
+        assert list(check_files(config, settings)) == []
         (home / "small/other").write_bytes(b"x" * 2_000_000)
-        (finding,) = file_checks.check_disks(config, state)
+        (finding,) = check_files(config, settings)
     assert f"the disk of `{home}/small` is full" in finding.problem
     assert "KB left" in finding.problem
     assert finding.problem.endswith(": events, sessions")
@@ -208,8 +207,8 @@ def test_a_pinned_file_that_is_not_there_is_a_problem(home: Path, config: Path) 
     (home / "workspace" / "docs").mkdir()
     (home / "workspace" / "docs" / "a.md").write_text("A")
     here = ("a.md", "docs/a.md", "./docs/a.md", str(config), "*.md", "later/*")
-    state = Status(True, settings=Settings(pinned=[*here, "b.md", "other/a.md", "/no/a.md"]))
-    found = [finding.problem.split("`")[3] for finding in file_checks.check_pins(config, state)]
+    settings = Settings(pinned=[*here, "b.md", "other/a.md", "/no/a.md"])
+    found = [finding.problem.split("`")[3] for finding in check_files(config, settings)]
     assert found == ["/no/a.md", "b.md", "other/a.md"]
 
 

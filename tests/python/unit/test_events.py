@@ -21,7 +21,7 @@ import pytest
 
 import nanobot_context
 from endings import exit_code
-from nanobot_context import InvalidArgumentError, count_tokens, file_checks, installer
+from nanobot_context import InvalidArgumentError, count_tokens, installer
 from nanobot_context.events import (
     AnsweredEvent,
     CompressedEvent,
@@ -34,6 +34,7 @@ from nanobot_context.events import (
     is_wanted,
     subscribe,
 )
+from nanobot_context.file_checks import check_files
 from nanobot_context.files import locked
 from nanobot_context.guard import telemetry
 from nanobot_context.guard.line_file import LineFile
@@ -691,7 +692,8 @@ def test_the_doctor_says_when_the_file_cannot_be_written(
 ) -> None:
     (tmp_path / "taken").write_text("a file where the folder should be")
     status = install(classes, events=path)
-    findings = file_checks.check_events(tmp_path / "config.json", status)
+    assert status.settings is not None
+    findings = check_files(tmp_path / "config.json", status.settings)
     assert [str(tmp_path / path) in finding.problem for finding in findings] == [True] * (
         not is_fine
     )
