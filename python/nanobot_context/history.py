@@ -173,19 +173,26 @@ def newest(
 
 def _places_to_cut(messages: Sequence[Message]) -> Iterator[int]:
     """Yield where the messages can begin without a result that has lost its call."""
-    calls: dict[str, int] = {}
-    results: dict[int, int] = {}
-    for at, message in enumerate(messages):
-        calls |= dict.fromkeys(_call_ids(message), at)
-        if message.get("role") == "tool":
-            call = calls.pop(_text(message.get("tool_call_id")), None)
-            if call is not None:
-                results[call] = at
+    results = {caller: at for at, (caller, _) in answers_in(messages).items()}
     last_result = -1
     for at, message in enumerate(messages):
         if at > last_result and message.get("role") not in _RESULT:
             yield at
         last_result = max(last_result, results.get(at, -1))
+
+
+def answers_in(messages: Sequence[Message]) -> dict[int, tuple[int, int]]:
+    """Return for each result that answers a call its message's position, and the call's in it."""
+    waiting: dict[str, tuple[int, int]] = {}
+    answers = {}
+    for at, message in enumerate(messages):
+        for nth, call in enumerate(tool_calls_of(message)):
+            if id_ := call_id(call):
+                waiting[id_] = (at, nth)
+        answered = _text(message.get("tool_call_id"))
+        if message.get("role") == "tool" and answered in waiting:
+            answers[at] = waiting.pop(answered)
+    return answers
 
 
 def drop_duplicate_tail(

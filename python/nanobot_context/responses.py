@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from nanobot_context.arguments import check_mappings, check_messages, invalid
 from nanobot_context.history import (
+    answers_in,
     call_id,
     drop_duplicate_tail,
     function_of,
@@ -85,7 +86,7 @@ def to_response_items(
     front = leading_system(given)
     rest = drop_duplicate_tail(given[front:], present)
     every = [*given[:front], *shown, *rest, *present]
-    answers = _answers(every)
+    answers = answers_in(every)
     answered = set(answers.values())
     items: list[Item] = []
     for at, message in enumerate(every):
@@ -101,20 +102,6 @@ def to_response_items(
             caller, nth = answers[at]
             items.append(_result_item(message, tool_calls_of(every[caller])[nth]))
     return items
-
-
-def _answers(messages: Sequence[Message]) -> dict[int, tuple[int, int]]:
-    """Return for each result that answers a call the position of that call."""
-    waiting: dict[str, tuple[int, int]] = {}
-    answers = {}
-    for at, message in enumerate(messages):
-        for nth, call in enumerate(tool_calls_of(message)):
-            if call_id(call):
-                waiting[call_id(call)] = (at, nth)
-        id_ = message.get("tool_call_id")
-        if message.get("role") == "tool" and isinstance(id_, str) and id_ in waiting:
-            answers[at] = waiting.pop(id_)
-    return answers
 
 
 def _call_item(call: Any) -> Item:
