@@ -44,9 +44,6 @@ from nanobot_context.settings.kept import keep_off, keep_settings
 
 __all__ = ["BlownFuse", "PatchPoint", "Status", "install", "status", "uninstall"]
 
-# The command that clears a session, in every release.
-_CLEAR_COMMAND = "/new"
-
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
@@ -261,7 +258,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
             workspace_of(loaded),
         )
     fitter = Fitter(settings, windows, archives, own_prompts(), runtime_context_tag())
-    guard = Guard(fitter, _CLEAR_COMMAND, error_response, telemetry)
+    guard = Guard(fitter, error_response, telemetry)
     context = Context(PatchSet(), guard, windows, telemetry, settings)
     if settings.enable_history_summarization:
         from nanobot_context.plugins.summaries import SummaryJobs

@@ -16,9 +16,9 @@ from typing import Any
 from nanobot_context import log
 from nanobot_context._core import MIN_OUTPUT_TOKENS
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.guard import friendly
 from nanobot_context.guard.exchange import protected
 from nanobot_context.guard.fitting import Fitter
+from nanobot_context.guard.friendly import Problem, friendly_text
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
 from nanobot_context.guard.telemetry import Telemetry
@@ -33,12 +33,10 @@ class Guard:
     """Protects requests with one set of settings.
 
     Attributes:
-        clear_command: The command that clears a session in this release of nanobot.
         error_response: Makes nanobot's own error response from a text.
     """
 
     fitter: Fitter
-    clear_command: str
     error_response: Callable[[str], Any]
     telemetry: Telemetry = field(default_factory=Telemetry)
 
@@ -76,7 +74,7 @@ class Guard:
         self.telemetry.gave_up(request, error)
         if _in_subagent.get():
             raise ContextOverflowError(
-                friendly.subagent_too_long(request.messages),
+                friendly_text("subagent", request.messages),
                 needed_tokens=error.needed_tokens,
                 limit_tokens=error.limit_tokens,
                 model=request.model,
@@ -87,15 +85,12 @@ class Guard:
 
     def _friendly_response(self, request: Request, error: ContextOverflowError) -> Any:
         if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
-            return self.error_response(friendly.message_too_long(request.messages))
+            return self.error_response(friendly_text("message", request.messages))
         window_tokens = self.fitter.window(request).tokens
         stated_tokens = error.limit_tokens or window_tokens
         left = min(window_tokens, stated_tokens) - request.fixed_tokens()
-        if left < MIN_OUTPUT_TOKENS:
-            return self.error_response(friendly.window_too_small(request.messages))
-        return self.error_response(
-            friendly.conversation_too_long(request.messages, self.clear_command)
-        )
+        problem: Problem = "window" if left < MIN_OUTPUT_TOKENS else "conversation"
+        return self.error_response(friendly_text(problem, request.messages))
 
     def _log_failure(self, request: Request, error: ContextOverflowError) -> None:
         window = self.fitter.window(request)

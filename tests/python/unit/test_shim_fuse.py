@@ -70,7 +70,7 @@ REFUSED = (
     f"{WINDOWS}counted",
     "nanobot_context.recovery.Recovery",
     "nanobot_context.recovery.get_output_limit",
-    "nanobot_context.guard.friendly.conversation_too_long",
+    f"{GUARD}friendly_text",
     "nanobot_context.guard.limits.update_state",
     f"{LIVE}is_wanted",
 )

@@ -26,7 +26,7 @@ from nanobot_context.settings import LoadedSettings, Settings
 told = []
 events.subscribe(told.append)
 windows = WindowResolver(LoadedSettings(Settings()))
-guard = Guard(Fitter(Settings(), windows), "/new", str)
+guard = Guard(Fitter(Settings(), windows), str)
 def ask(messages, prompt_tokens):
     async def send(messages, max_tokens):
         usage = {"prompt_tokens": prompt_tokens, "completion_tokens": 2}
