@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nanobot_context import log
-from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
+from nanobot_context._core import Overflow, count_tokens, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.first_attempt import never_cut
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
@@ -192,19 +192,10 @@ class Exchange:
 
         def reduce(messages: list[Message], reserved: int) -> list[Message]:
             try:
-                reduced = reduce_messages(
-                    messages,
-                    max(max_tokens - reserved, 0),
-                    self.request.model,
-                    tools=self.request.tools,
-                    settings=self.fitter.settings_of(self.request),
-                    archive=self.fitter.archive_of(self.request),
-                )
+                return self.fitter.reduced(self.request, messages, max(max_tokens - reserved, 0))
             except ContextOverflowError as floor:
                 floor.needed_tokens += reserved
                 raise
-            self.request.trace.shortened(messages, lambda _: reduced.receipt)
-            return reduced.messages
 
         shorter = self.fitter.shorten(self.request, max_tokens, reduce)
         is_wanted = self.fitter.windows.learned.wants_reasoning(self.request.place)

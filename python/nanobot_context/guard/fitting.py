@@ -252,21 +252,27 @@ class Fitter:
         budget = floor.needed_tokens + ESSENTIAL_TOKENS
 
         def reduce(messages: list[Message], reserved: int) -> list[Message]:
-            reduced = reduce_messages(
-                messages,
-                budget - min(reserved, ESSENTIAL_TOKENS),
-                request.model,
-                tools=request.tools,
-                settings=self.settings_of(request),
-                archive=self.archive_of(request),
-            )
-            request.trace.shortened(messages, lambda _: reduced.receipt)
-            return reduced.messages
+            return self.reduced(request, messages, budget - min(reserved, ESSENTIAL_TOKENS))
 
         try:
             return self.shorten(request, budget, reduce)
         except ContextOverflowError:
             return request.messages
+
+    def reduced(
+        self, request: Request, messages: list[Message], budget_tokens: int
+    ) -> list[Message]:
+        """Return `messages` within a budget, and note in the trace what was cut."""
+        reduced = reduce_messages(
+            messages,
+            budget_tokens,
+            request.model,
+            tools=request.tools,
+            settings=self.settings_of(request),
+            archive=self.archive_of(request),
+        )
+        request.trace.shortened(messages, lambda _: reduced.receipt)
+        return reduced.messages
 
     def shorten(
         self,

@@ -61,7 +61,7 @@ AFTER = (
 REFUSED = (
     f"{EXCHANGE}count_tokens",
     f"{EXCHANGE}detect_overflow",
-    f"{EXCHANGE}reduce_messages",
+    f"{FITTING}reduce_messages",
     f"{EXCHANGE}log.warning",
     f"{FITTING}lift_reflections",
     f"{FITTING}Fitter.window",

@@ -389,7 +389,7 @@ def test_a_mistake_of_ours_hands_on_what_the_provider_said(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("nanobot_context.guard.exchange.reduce_messages", broken)
+    monkeypatch.setattr("nanobot_context.guard.fitting.reduce_messages", broken)
     install(classes)
     refusal = error(TOO_LONG)
     script = Script(refusal)
