@@ -204,7 +204,7 @@ def replay(
     positions = list(_positions(given))
     requests = []
     for done, position in enumerate(positions, 1):
-        requests.append(run.request(position))
+        requests.append(run.request(position, done - 1))
         if on_request is not None:
             on_request(done, len(positions))
     return Replay(
@@ -255,7 +255,6 @@ class _Run:
     max_output_tokens: int | None
     settings: Settings
     archive: _Archive | None
-    requests: int = 0
     sent: _Sent = field(default_factory=_Sent)
     arrived: list[Message] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
@@ -289,10 +288,9 @@ class _Run:
         reserve = reserve_tokens(self.window_tokens, self.max_output_tokens, ratio)
         return max(self.window_tokens - reserve, 0)
 
-    def request(self, position: int) -> Request:
-        """Return the request with the first `position` messages."""
+    def request(self, position: int, number: int) -> Request:
+        """Return the request `number`, with the first `position` messages."""
         self._take(position)
-        number, self.requests = self.requests, self.requests + 1
         before = dict(self.before + Counter(self.framing))
         made = partial(
             Request, position, self.turns[position - 1], before, tokens_before=sum(before.values())

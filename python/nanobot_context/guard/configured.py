@@ -16,11 +16,9 @@ from weakref import WeakKeyDictionary
 from nanobot_context.host.config import (
     Configured,
     address_of,
-    configured,
     default_windows,
     is_tokens,
 )
-from nanobot_context.settings import LoadedSettings
 
 IN_CODE = "`{}=` in code"
 
@@ -35,11 +33,6 @@ class ConfiguredWindows:
     )
     _stand_ins: list[tuple[int, int]] = field(default_factory=list)
     _defaults: tuple[int, ...] | None = None
-
-    @classmethod
-    def by(cls, loaded: LoadedSettings) -> ConfiguredWindows:
-        """Read the windows in nanobot's config file."""
-        return cls(configured(loaded))
 
     def remember(self, provider: Any, model: Any, window: Any, block_limit: Any = None) -> None:
         """Remember the window in force where requests for `model` go to `provider`."""

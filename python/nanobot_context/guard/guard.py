@@ -8,7 +8,7 @@ Everything that differs between nanobot's releases is in `patches/`, which hands
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,12 +49,11 @@ class Guard:
         the subagent's failure.
         """
         request = fused("shorten tool schemas", lambda: self._offered(request), request)
-        token = _in_flight.set(True)
         request.trace.is_subagent = _in_subagent.get()
         try:
-            return await self._run(request)
+            with unguarded():
+                return await self._run(request)
         finally:
-            _in_flight.reset(token)
             self.telemetry.ended(request, self.fitter)
 
     def _offered(self, request: Request) -> Request:
@@ -112,21 +111,20 @@ def in_flight() -> bool:
     return _in_flight.get()
 
 
-@contextmanager
-def unguarded() -> Iterator[None]:
+def unguarded() -> AbstractContextManager[None]:
     """Pass the model calls of the current task on unchanged, refusals included."""
-    token = _in_flight.set(True)
-    try:
-        yield
-    finally:
-        _in_flight.reset(token)
+    return _marked(_in_flight)
+
+
+def subagent() -> AbstractContextManager[None]:
+    """Mark the current task as a subagent's, which fails by an exception, not by a response."""
+    return _marked(_in_subagent)
 
 
 @contextmanager
-def subagent() -> Iterator[None]:
-    """Mark the current task as a subagent's, which fails by an exception, not by a response."""
-    token = _in_subagent.set(True)
+def _marked(mark: ContextVar[bool]) -> Iterator[None]:
+    token = mark.set(True)
     try:
         yield
     finally:
-        _in_subagent.reset(token)
+        mark.reset(token)

@@ -19,6 +19,7 @@ from nanobot_context.guard.limits import (
     name_of,
 )
 from nanobot_context.guard.ratios import RATIOS
+from nanobot_context.host.config import configured
 from nanobot_context.settings import LoadedSettings
 from nanobot_context.settings.names import camel_case
 
@@ -79,7 +80,7 @@ class WindowResolver:
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.configured = ConfiguredWindows.by(self.loaded)
+        self.configured = ConfiguredWindows(configured(self.loaded))
 
     def of(self, model: str | None, endpoint: str = "", provider: Any = None) -> Window:
         """Return the window for requests to `model` at a provider's address.
