@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +33,7 @@ from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.identity import is_same
+from nanobot_context.identity import is_same, without
 from nanobot_context.overflow import CACHED_FIELDS, Usage
 
 if TYPE_CHECKING:
@@ -281,14 +281,7 @@ def _not_in(other: list[Message], messages: list[Message]) -> list[Message]:
 
     Compares by identity: kept messages are the same objects. A repeated object counts each time.
     """
-    left = Counter(map(id, other))
-    found = []
-    for message in messages:
-        if left[id(message)] > 0:
-            left[id(message)] -= 1
-        else:
-            found.append(message)
-    return found
+    return without(messages, map(id, other), id)
 
 
 def _status(refusal: Any) -> int | None:

@@ -10,13 +10,13 @@ done in them must not be done again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from nanobot_context._core import list_changes
 from nanobot_context.host.stored_summary import mark_of, position, said_at, take_out
+from nanobot_context.identity import without
 from nanobot_context.types import Message
 
 CALLS, STATE = "calls", "calls_state"
@@ -44,13 +44,8 @@ class Calls:
         """Return those that `history` does not make."""
         if not self.newest:
             return self
-        shown = Counter(id_ for _, id_, _ in list_changes(history))
-        hidden = []
-        for call in reversed(self.newest):
-            if shown[call.id] > 0:
-                shown[call.id] -= 1
-            else:
-                hidden.append(call)
+        shown = (id_ for _, id_, _ in list_changes(history))
+        hidden = without(reversed(self.newest), shown, lambda call: call.id)
         return Calls(hidden[::-1], self.before)
 
 

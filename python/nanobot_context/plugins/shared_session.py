@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +17,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from nanobot_context.host.detect import find
+from nanobot_context.identity import without
 from nanobot_context.json_text import parsed
 from nanobot_context.sessions.nanobot_files import (
     META,
@@ -50,7 +50,7 @@ _CLEARED = "_nanobot_context_cleared"
 # Source: nanobot 0.3.5, `_SESSION_LIST_PREVIEW_MAX_RECORDS`.
 _PREVIEWED = 200
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=Hashable)
 Record = dict[str, Any]
 
 
@@ -115,24 +115,13 @@ def merged(
     is_rewritten = list(theirs[: len(base)]) != list(base)
     own, foreign = range(len(ours)), range(len(theirs))
     if is_rewritten:
-        new = _without(own, ours, Counter(base))
-        return [*foreign, *(-1 - at for at in _without(new, ours, Counter(theirs)))], True
+        new = without(without(own, base, ours.__getitem__), theirs, ours.__getitem__)
+        return [*foreign, *(-1 - at for at in new)], True
     if list(ours[: len(base)]) != list(base):
-        behind = _without(foreign[len(base) :], theirs, Counter(ours))
+        behind = without(foreign[len(base) :], ours, theirs.__getitem__)
         return [*(-1 - at for at in own), *behind], False
-    new = _without(own[len(base) :], ours, Counter(theirs[len(base) :]))
+    new = without(own[len(base) :], theirs[len(base) :], ours.__getitem__)
     return [*foreign, *(-1 - at for at in new)], False
-
-
-def _without(indices: Sequence[int], items: Sequence[Item], left: Counter[Item]) -> list[int]:
-    """Return the indices of items that are not in `left`; each entry of `left` matches once."""
-    found = []
-    for at in indices:
-        if left[items[at]] > 0:
-            left[items[at]] -= 1
-        else:
-            found.append(at)
-    return found
 
 
 def merge(session: Any, known: Known | None, now: Known) -> None:

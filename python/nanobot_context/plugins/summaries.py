@@ -155,7 +155,6 @@ class SummaryJobs:
         is_stopped: Whether what is being made is to be thrown away.
         loops: The agent loop of every session manager; its provider and model are asked.
         running: The task of each session.
-        rooms: See `Telemetry.rooms`.
     """
 
     windows: WindowResolver
@@ -166,10 +165,9 @@ class SummaryJobs:
     running: WeakKeyDictionary[Any, dict[str, asyncio.Task[None]]] = field(
         default_factory=WeakKeyDictionary
     )
-    rooms: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.telemetry.rooms = self.rooms
+        self.telemetry.rooms = {}
 
     def remember(self, loop: Any) -> None:
         """Remember the agent loop that the sessions of its manager belong to."""
@@ -217,7 +215,7 @@ class SummaryJobs:
             due = Rolling(settings.summary_interval).due(messages, covered)
             if due is not None:
                 return due
-        room = self.rooms.get(session.key)
+        room = (self.telemetry.rooms or {}).get(session.key)
         if not room or fits(messages[covered:], int(room * _OUTGROWN), model):
             return None
         kept = select_history(messages[covered:], max(int(room * _STAYS), 1), model)
