@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,28 +30,18 @@ if TYPE_CHECKING:
     from nanobot_context.guard.telemetry import Telemetry
 
 
-async def protected(
-    fitter: Fitter,
-    telemetry: Telemetry,
-    request: Request,
-    begin: Callable[[Exchange], None] | None = None,
-) -> Any:
-    """Send `request` so that it fits, and return the response; errors are raised as they are.
-
-    Args:
-        begin: Called with the exchange before anything is sent.
+async def protected(exchange: Exchange) -> Any:
+    """Send a request so that it fits, and return the response; errors are raised as they are.
 
     Raises:
         GaveUp: Nothing smaller was accepted, and what was given is no answer.
     """
+    request = exchange.request
     attempt = fused(
         "compress a request",
-        lambda: _first(fitter, telemetry, request),
+        lambda: _first(exchange),
         Attempt(request.messages, request.max_tokens),
     )
-    exchange = Exchange(fitter, telemetry, request)
-    if begin is not None:
-        begin(exchange)
     try:
         return await recover(exchange, attempt)
     except GaveUp as gave_up:
@@ -70,12 +59,12 @@ async def protected(
     return refused.hand_on()
 
 
-def _first(fitter: Fitter, telemetry: Telemetry, request: Request) -> Attempt:
-    begun = time.perf_counter()
-    attempt, budget = fitter.first(request)
+def _first(exchange: Exchange) -> Attempt:
+    begun, request = time.perf_counter(), exchange.request
+    attempt, budget = exchange.fitter.first(request)
     if not is_same(attempt.messages, request.messages):
         seconds = time.perf_counter() - begun
-        telemetry.compressed(request, attempt.messages, budget, seconds)
+        exchange.telemetry.compressed(request, attempt.messages, budget, seconds)
     return attempt
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from nanobot_context import log
 from nanobot_context._core import MIN_OUTPUT_TOKENS
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.guard.exchange import protected
+from nanobot_context.guard.exchange import Exchange, protected
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.friendly import Problem, friendly_text
 from nanobot_context.guard.fuse import fused
@@ -62,7 +62,7 @@ class Guard:
 
     async def _run(self, request: Request) -> Any:
         try:
-            return await protected(self.fitter, self.telemetry, request)
+            return await protected(Exchange(self.fitter, self.telemetry, request))
         except GaveUp as gave_up:
             refused = gave_up.refused
             return self._give_up(request, gave_up.overflow_error(request.model), refused)

@@ -90,18 +90,19 @@ class Protection:
         form = fused("read a request", lambda: _form(method, url, content), None)
         if form is None:
             return (await send(None)).response
-        exchange = _Wire(self, form, endpoint_of(url), send)
-        exchange.request.trace.session = self.way
+        wire = _Wire(self, form, endpoint_of(url), send)
+        request = wire.exchange.request
+        request.trace.session = self.way
         try:
-            answer = await protected(self.fitter, self.telemetry, exchange.request, exchange.began)
+            answer = await protected(wire.exchange)
         except Fault as fault:
             return fault.reply.response
         except GaveUp as gave_up:
-            self.telemetry.gave_up(exchange.request, gave_up.overflow_error(exchange.request.model))
+            self.telemetry.gave_up(request, gave_up.overflow_error(request.model))
             answer = gave_up.refused.refusal
         finally:
-            if not exchange.is_streaming:
-                self.telemetry.ended(exchange.request, self.fitter)
+            if not wire.is_streaming:
+                self.telemetry.ended(request, self.fitter)
         return answer.reply.response
 
 
@@ -137,20 +138,16 @@ class _Wire:
         self._form, self._send = form, send
         self._cache_breakpoints = protection.cache_breakpoints
         self._last: Reply | None = None
-        self._exchange: Exchange | None = None
         self.is_streaming = False
-        self.request = request_of(form, self._sent, endpoint)
-        fused("shorten tool schemas", lambda: self._shorten_tools(protection.fitter), None)
+        request = request_of(form, self._sent, endpoint)
+        fitter = protection.fitter
+        request = fused("shorten tool schemas", lambda: self._offered(fitter, request), request)
+        self.exchange = Exchange(fitter, protection.telemetry, request)
 
-    def _shorten_tools(self, fitter: Fitter) -> None:
+    def _offered(self, fitter: Fitter, request: Request) -> Request:
         form = self._form
-        form.shown_tools = fitter.shown_tools(self.request, form.given_tools, form.tool_choice)
-        if form.shown_tools is not None:
-            self.request = replace(self.request, tools=form.tools)
-
-    def began(self, exchange: Exchange) -> None:
-        """Remember the exchange, which learns from a stream when that has ended."""
-        self._exchange = exchange
+        form.shown_tools = fitter.shown_tools(request, form.given_tools, form.tool_choice)
+        return request if form.shown_tools is None else replace(request, tools=form.tools)
 
     async def _sent(self, messages: list[Message], max_tokens: int | None) -> Answer:
         if self._last is not None:
@@ -162,7 +159,8 @@ class _Wire:
         if not reply.is_stream:
             return _answer(reply, await reply.json())
         event = await reply.beginning(
-            lambda end: self._learn(messages, max_tokens, end), is_patient=self._may_be_refused()
+            lambda end: self._learn(reply, messages, max_tokens, end),
+            is_patient=self._may_be_refused(),
         )
         error = failure(event)
         if error is not None:
@@ -173,10 +171,10 @@ class _Wire:
 
     def _may_be_refused(self) -> bool:
         """Return whether the request is of a size that was refused before, or may be."""
-        if self._exchange is None or self._exchange.last is not None:
+        if self.exchange.last is not None:
             return True
-        request = self.request
-        window = self._exchange.fitter.stated(request).tokens
+        request = self.exchange.request
+        window = self.exchange.fitter.stated(request).tokens
         bound = token_bound(request.messages, request.model, tools=request.tools)
         return bound is None or bound > window // _SMALL
 
@@ -195,18 +193,18 @@ class _Wire:
         except UnicodeEncodeError:  # half a character, which JSON can only hold as an escape
             return json.dumps(body, separators=(",", ":")).encode()
 
-    def _learn(self, messages: list[Message], max_tokens: int | None, end: EndReader) -> None:
-        if self._exchange is not None and self._last is not None:
-            answer = Answer(self._last, content="…", usage=end.usage)
-            if end.failure is not None:
-                # Too late to be sent again, not to be known the next time.
-                fault = _fault(self._last, end.failure)
-                self._exchange.failed(messages, max_tokens, fault)
-            elif end.usage:
-                self._exchange.learn(messages, max_tokens, answer)
-            telemetry = self._exchange.telemetry
-            telemetry.answered(self.request, answer)
-            telemetry.ended(self.request, self._exchange.fitter)
+    def _learn(
+        self, reply: Reply, messages: list[Message], max_tokens: int | None, end: EndReader
+    ) -> None:
+        exchange = self.exchange
+        answer = Answer(reply, content="…", usage=end.usage)
+        if end.failure is not None:
+            # Too late to be sent again, not to be known the next time.
+            exchange.failed(messages, max_tokens, _fault(reply, end.failure))
+        elif end.usage:
+            exchange.learn(messages, max_tokens, answer)
+        exchange.telemetry.answered(exchange.request, answer)
+        exchange.telemetry.ended(exchange.request, exchange.fitter)
 
 
 def _fault(reply: Reply, error: Json) -> Fault:
