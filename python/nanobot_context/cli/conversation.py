@@ -289,7 +289,8 @@ def report(
       nanobot-context report cli:direct --redact -o - > page.html
     """
     from nanobot_context.cli.in_force import in_force
-    from nanobot_context.report import replayed_for_page, report_page
+    from nanobot_context.report import report_page
+    from nanobot_context.report.originals import originals_of
 
     if out == output.STDOUT and (as_json or show):
         output.fail("a page on standard output goes with neither `--json` nor `--open`")
@@ -307,11 +308,13 @@ def report(
         learned = {name: one for name, one in known.lessons.items() if name in places}
     else:
         with output.progress("replaying") as on_request:
-            replayed = replayed_for_page(
-                conversation,
-                window_tokens=known.window_tokens,
-                model=known.model,
+            replayed = replay(
+                conversation.messages,
+                known.window_tokens,
+                known.model,
+                tools=conversation.tools,
                 settings=known.settings,
+                archive=originals_of(conversation.source),
                 on_request=on_request,
             )
     page = report_page(

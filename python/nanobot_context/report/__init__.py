@@ -74,12 +74,14 @@ def write_report(
     check_path(path)
     replayed = None
     if not records:
-        replayed = replayed_for_page(
-            conversation,
-            window_tokens=window_tokens,
-            model=model,
+        replayed = replay(
+            conversation.messages,
+            window_tokens,
+            model or conversation.model,
+            tools=conversation.tools,
             max_output_tokens=max_output_tokens,
             settings=settings,
+            archive=originals_of(conversation.source),
             on_request=on_request,
         )
     made = report_page(
@@ -93,28 +95,6 @@ def write_report(
     )
     Path(path).write_bytes(made)
     return replayed
-
-
-def replayed_for_page(
-    conversation: Conversation,
-    *,
-    window_tokens: int,
-    model: str | None = None,
-    max_output_tokens: int | None = None,
-    settings: Settings | None = None,
-    on_request: Callable[[int, int], None] | None = None,
-) -> Replay:
-    """Return the replay of a page that has no records: see `write_report`."""
-    return replay(
-        conversation.messages,
-        window_tokens,
-        model or conversation.model,
-        tools=conversation.tools,
-        max_output_tokens=max_output_tokens,
-        settings=settings,
-        archive=originals_of(conversation.source),
-        on_request=on_request,
-    )
 
 
 def report_page(
