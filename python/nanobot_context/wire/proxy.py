@@ -40,16 +40,10 @@ SERVER_OPTIONS: dict[str, Any] = {
 """How uvicorn adds nothing to what goes through it."""
 
 # Headers of the connection, not of the message. Source: RFC 9110, section 7.6.1.
-_HOP_BY_HOP = {
-    *(
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-    ),
-    *(b"te", b"trailer", b"transfer-encoding", b"upgrade"),
-}
+_HOP_BY_HOP = set(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
+    b"transfer-encoding upgrade".split()
+)
 _BACKLOG = 2_048
 _VERSION = re.compile(r"/v\d+(?:beta)?")
 
