@@ -28,20 +28,31 @@ class Kind:
     parse: Callable[[str], Any]
 
 
+def _or_none(expected: str, accepts: Callable[[Any], bool], parse: Callable[[str], Any]) -> Kind:
+    """Return a kind that accepts `None`, too; a variable says "none" or "null" for it."""
+    return Kind(
+        expected,
+        lambda value: value is None or accepts(value),
+        lambda text: None if _is_none(text) else parse(text),
+    )
+
+
+def _is_none(text: str) -> bool:
+    return text.strip().lower() in {"none", "null"}
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != ""
 
 
-def _is_name(value: Any) -> bool:
-    return value is None or _is_text(value)
-
-
 def _is_store(value: Any) -> bool:
     schemes = ("sqlite:///", "redis://", "rediss://")
-    if not isinstance(value, str):
-        return value is None
     # In memory the sessions would end with the process.
-    return value.startswith(schemes) and value.partition("?")[0] != "sqlite:///:memory:"
+    return (
+        isinstance(value, str)
+        and value.startswith(schemes)
+        and value.partition("?")[0] != "sqlite:///:memory:"
+    )
 
 
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -56,13 +67,9 @@ def parse_bool(text: str) -> bool:
     raise ValueError(text)
 
 
-def _parse_name(text: str) -> str | None:
-    return None if text.strip().lower() in {"none", "null"} else text.strip()
-
-
 def _is_prompt(value: Any) -> bool:
     if not isinstance(value, str):
-        return value is None
+        return False
     try:
         SummaryRun([], prompt=value)
     except InvalidArgumentError:
@@ -75,35 +82,28 @@ def _is_whole(value: Any, lowest: int = 0) -> bool:
 
 
 SWITCH = Kind("`true` or `false`", lambda value: isinstance(value, bool), parse_bool)
-NAME = Kind("a model name or null", _is_name, _parse_name)
+NAME = _or_none("a model name or null", _is_text, str.strip)
 COUNT = Kind("a non-negative integer up to 2^53", _is_whole, int)
 POSITIVE = Kind("a positive integer up to 2^53", lambda value: _is_whole(value, 1), int)
-WINDOW = Kind(
-    "a non-negative integer up to 2^53",
-    lambda value: value is None or _is_whole(value),
-    lambda text: None if _parse_name(text) is None else int(text),
-)
-WINDOWS = Kind(
+WINDOW = _or_none("a non-negative integer up to 2^53", _is_whole, int)
+WINDOWS = _or_none(
     "an object of models' names, or patterns of them, and windows in tokens",
     lambda value: (
-        value is None
-        or (
-            isinstance(value, dict)
-            and all(isinstance(name, str) and _is_whole(size, 1) for name, size in value.items())
-        )
+        isinstance(value, dict)
+        and all(isinstance(name, str) and _is_whole(size, 1) for name, size in value.items())
     ),
-    lambda text: None if _parse_name(text) is None else json.loads(text),
+    json.loads,
 )
 NAMES = Kind(
     "a list of file names or patterns of them",
     lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)),
-    lambda text: [name.strip() for name in text.split(",") if _parse_name(name)],
+    lambda text: [name.strip() for name in text.split(",") if name.strip() and not _is_none(name)],
 )
 FORMAT = Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
-PROMPT = Kind(
+PROMPT = _or_none(
     "a text with `{conversation_text}` and no unknown name in braces, or null",
     _is_prompt,
-    _parse_name,
+    str.strip,
 )
 SECONDS = Kind(
     "a positive number of seconds", lambda value: is_number(value) and 0 < value < math.inf, float
@@ -111,23 +111,17 @@ SECONDS = Kind(
 SHARE = Kind(
     "a number above 0 and at most 1", lambda value: is_number(value) and 0 < value <= 1, float
 )
-SHARE_OR_NONE = Kind(
-    "a number above 0 and at most 1, or null",
-    lambda value: value is None or SHARE.accepts(value),
-    lambda text: None if _parse_name(text) is None else float(text),
-)
+SHARE_OR_NONE = _or_none("a number above 0 and at most 1, or null", SHARE.accepts, float)
 RESERVE = Kind(
     "a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1, float
 )
-STORE = Kind(
+STORE = _or_none(
     "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`, not in memory",
     _is_store,
-    _parse_name,
+    str.strip,
 )
-PATH = Kind(
-    "a file's path or null",
-    lambda value: _is_name(value) and "\0" not in (value or ""),
-    _parse_name,
+PATH = _or_none(
+    "a file's path or null", lambda value: _is_text(value) and "\0" not in value, str.strip
 )
 
 
