@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nanobot_context.errors import SettingsError
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import SETTINGS_FILE, Settings, read_json_object
-from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
+from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case, json_names
+from nanobot_context.settings.schema import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,7 @@ def misplaced(config: Path) -> list[Finding]:
         data = read_json_object(config)
     except SettingsError:
         return []  # `install` has said so
-    names = {field.name for field in fields(Settings)}
-    keys = names | {camel_case(name) for name in names}
+    keys = json_names(KINDS).keys()
     findings = [
         Finding(
             f"`{key}` stands at the root of `{config}`, where nanobot refuses the whole file",
@@ -95,7 +95,7 @@ def misplaced(config: Path) -> list[Finding]:
     ]
     agents = data.get("agents")
     section = agents.get("defaults") if isinstance(agents, dict) else None
-    allowed = {*NANOBOT_FIELDS, *(camel_case(name) for name in NANOBOT_FIELDS)}
+    allowed = json_names(NANOBOT_FIELDS).keys()
     findings += [
         Finding(
             f"`agents.defaults.{key}` has no effect in `{config}`",

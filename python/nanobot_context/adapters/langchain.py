@@ -130,9 +130,8 @@ def _answer(response: Any) -> Answer:
     # Middleware that stands nearer to the model may return its message alone.
     message = response.result[-1] if getattr(response, "result", None) else response
     usage = getattr(message, "usage_metadata", None) or {}
-    said = {"content": getattr(message, "content", None), "tool_calls": None}
-    said["tool_calls"] = getattr(message, "tool_calls", None)
-    return Answer(response, **said, usage=dict(usage))
+    content, calls = (getattr(message, name, None) for name in ("content", "tool_calls"))
+    return Answer(response, content, calls, usage=dict(usage))
 
 
 def _converted(messages: Sequence[BaseMessage]) -> Converted[BaseMessage]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -189,7 +188,7 @@ def write(path: str, content: bytes) -> None:
         return
     target = Path(path).resolve()
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 file.write(content)
         else:
