@@ -119,18 +119,16 @@ def disable() -> list[Path]:
 
 def without_nanobot() -> str:
     """Return the message for an environment that has no nanobot for a hook to protect."""
-    from importlib.metadata import PackageNotFoundError, version
+    from nanobot_context.host.detect import nanobot_version
 
-    try:
-        version("nanobot-ai")
-    except PackageNotFoundError:
-        return (
-            f"nothing is protected yet: this environment (`{sys.prefix}`) has no nanobot\n"
-            "hint: install nanobot-context into the one that nanobot-ai is in (`pipx inject "
-            "nanobot-ai nanobot-context`, `uv tool install nanobot-ai --with nanobot-context`) and "
-            "run `nanobot-context enable` there"
-        )
-    return ""
+    if nanobot_version() is not None:
+        return ""
+    return (
+        f"nothing is protected yet: this environment (`{sys.prefix}`) has no nanobot\n"
+        "hint: install nanobot-context into the one that nanobot-ai is in (`pipx inject "
+        "nanobot-ai nanobot-context`, `uv tool install nanobot-ai --with nanobot-context`) and "
+        "run `nanobot-context enable` there"
+    )
 
 
 def hook_files() -> list[Path]:

@@ -19,6 +19,7 @@ from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
 from nanobot_context.guard.exchange import Exchange
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
+from nanobot_context.recovery import Attempt
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.exchange import Protection, request_of
@@ -75,7 +76,7 @@ class FitContext(CustomLogger):  # type: ignore[misc]
         def learn() -> None:
             form = _form(dict(request_data), call_type)
             if form is not None:
-                self._exchange(form).failed(form.messages, form.max_tokens, exception)
+                self._exchange(form).failed(Attempt(form.messages, form.max_tokens), exception)
 
         fused("learn from a refusal", learn, None)
 
@@ -87,7 +88,7 @@ class FitContext(CustomLogger):  # type: ignore[misc]
         def learn() -> None:
             form = _form(request_data, call_type)
             if form is not None:
-                self._exchange(form).learn(form.messages, form.max_tokens, response)
+                self._exchange(form).learn(Attempt(form.messages, form.max_tokens), response)
 
         fused("learn from an answer", learn, None)
 

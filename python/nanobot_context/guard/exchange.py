@@ -110,12 +110,7 @@ class Exchange:
         if self._capped:
             # A later attempt may have a lower limit for want of room.
             self._cap, self._capped = attempt.max_tokens, False
-        telemetry.sends(
-            self.request,
-            attempt.messages,
-            attempt.max_tokens,
-            lambda: self._sent_tokens(attempt),
-        )
+        telemetry.sends(self.request, attempt, lambda: self._sent_tokens(attempt))
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
         except NOT_OURS:
@@ -141,9 +136,8 @@ class Exchange:
         telemetry.answered(self.request, response)
         return response
 
-    def learn(self, messages: list[Message], max_tokens: int | None, response: Any) -> None:
+    def learn(self, attempt: Attempt, response: Any) -> None:
         """Learn from the usage of a stream, which is known when it has ended."""
-        attempt = Attempt(messages, max_tokens)
         overflow = self._silent(attempt, response)
         if overflow is not None:
             self.telemetry.overflowed(self.request, overflow, response, overflow.used_tokens or 0)
@@ -151,11 +145,11 @@ class Exchange:
             # More may have been accepted than it seemed when the first piece came.
             self._learn_from_answer(attempt)
 
-    def failed(self, messages: list[Message], max_tokens: int | None, error: Exception) -> None:
+    def failed(self, attempt: Attempt, error: Exception) -> None:
         """Learn from a refusal that comes when it is too late to send the request again."""
         overflow = self._read_error(error)
         if overflow is not None:
-            self.refused(Refused(overflow, error), Attempt(messages, max_tokens))
+            self.refused(Refused(overflow, error), attempt)
 
     def _read_error(self, error: Exception) -> Overflow | None:
         return detect_overflow(error, provider=self.request.provider)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from nanobot_context.errors import ContextOverflowError
     from nanobot_context.guard.fitting import Fitter
     from nanobot_context.guard.request import Message, Request
+    from nanobot_context.recovery import Attempt
     from nanobot_context.settings import Settings
     from nanobot_context.summary import Summary
 
@@ -185,20 +186,17 @@ class Telemetry:
         emit(event, lambda: {"error": said})
 
     @_harmless
-    def sends(
-        self,
-        request: Request,
-        sent: list[Message],
-        max_tokens: int | None,
-        count: Callable[[], int],
-    ) -> None:
-        """Report that an attempt with the messages `sent` goes out; `count` counts it."""
-        request.trace.sends(sent, max_tokens)
-        attempt = len(request.trace.tries)
-        if attempt > 1 and is_wanted(RetryEvent):
+    def sends(self, request: Request, attempt: Attempt, count: Callable[[], int]) -> None:
+        """Report that `attempt` goes out; `count` counts it."""
+        request.trace.sends(attempt.messages, attempt.max_tokens)
+        number = len(request.trace.tries)
+        if number > 1 and is_wanted(RetryEvent):
             emit(
                 RetryEvent(
-                    model=request.model, attempt=attempt, tokens=count(), max_tokens=max_tokens
+                    model=request.model,
+                    attempt=number,
+                    tokens=count(),
+                    max_tokens=attempt.max_tokens,
                 )
             )
 

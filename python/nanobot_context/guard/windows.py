@@ -85,10 +85,7 @@ class WindowResolver:
     def of(self, model: str | None, endpoint: str = "", provider: Any = None) -> Window:
         """Return the window for requests to `model` at a provider's address.
 
-        Args:
-            model: The model's name.
-            endpoint: The provider's address.
-            provider: nanobot's provider, by which is known who asks.
+        By nanobot's `provider` is known who asks.
         """
         return self._named(model, name_of(model, endpoint), provider)
 

@@ -15,7 +15,7 @@ from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.identity import is_same
-from nanobot_context.recovery import GaveUp
+from nanobot_context.recovery import Attempt, GaveUp
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.breakpoints import with_breakpoints
@@ -158,9 +158,9 @@ class _Wire:
             raise Fault(reply, reply.status, await reply.text())
         if not reply.is_stream:
             return _answer(reply, await reply.json())
+        attempt = Attempt(messages, max_tokens)
         event = await reply.beginning(
-            lambda end: self._learn(reply, messages, max_tokens, end),
-            is_patient=self._may_be_refused(),
+            lambda end: self._learn(reply, attempt, end), is_patient=self._may_be_refused()
         )
         error = failure(event)
         if error is not None:
@@ -193,16 +193,14 @@ class _Wire:
         except UnicodeEncodeError:  # half a character, which JSON can only hold as an escape
             return json.dumps(body, separators=(",", ":")).encode()
 
-    def _learn(
-        self, reply: Reply, messages: list[Message], max_tokens: int | None, end: EndReader
-    ) -> None:
+    def _learn(self, reply: Reply, attempt: Attempt, end: EndReader) -> None:
         exchange = self.exchange
         answer = Answer(reply, content="…", usage=end.usage)
         if end.failure is not None:
             # Too late to be sent again, not to be known the next time.
-            exchange.failed(messages, max_tokens, _fault(reply, end.failure))
+            exchange.failed(attempt, _fault(reply, end.failure))
         elif end.usage:
-            exchange.learn(messages, max_tokens, answer)
+            exchange.learn(attempt, answer)
         exchange.telemetry.answered(exchange.request, answer)
         exchange.telemetry.ended(exchange.request, exchange.fitter)
 
