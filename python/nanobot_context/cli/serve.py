@@ -90,12 +90,7 @@ def serve(
             argument="token",
         )
     settings = configured().settings
-    protection = replace(
-        Protection.by(
-            settings, window, argument="--window", cache_breakpoints=cache_breakpoints, is_kept=True
-        ),
-        way="serve",
-    )
+    protection = Protection.by(settings, window, way="serve", cache_breakpoints=cache_breakpoints)
     if record is not None:
         file = LineFile(record.absolute(), settings.events_max_bytes)
         protection = replace(protection, telemetry=Telemetry(Counters(requests=file)))

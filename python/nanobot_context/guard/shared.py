@@ -27,11 +27,11 @@ WAYS = ("call_with_recovery", "wrap", "serve")
 
 
 @functools.cache
-def _shared(is_kept: bool) -> WindowResolver:
+def _shared(is_server: bool) -> WindowResolver:
     config = nanobot_config_path()
     if config.parent.is_dir():
         return _made(ProviderLimits.load(learned_file(config), later=_later))
-    if is_kept:
+    if is_server:
         folder = user_folder()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,9 +63,8 @@ def shared_windows(
     settings: Settings,
     window_tokens: int | None = None,
     *,
-    argument: str = "context_window",
     is_named: bool = True,
-    is_kept: bool = False,
+    is_server: bool = False,
 ) -> WindowResolver:
     """Return the resolver of windows for `settings`, with the lessons of this process.
 
@@ -73,16 +72,16 @@ def shared_windows(
 
     Args:
         window_tokens: The window that the caller gives; 0 if it knows none.
-        argument: The name of the argument that gives it.
         is_named: Whether it is known whom requests go to; else nothing is learned for the next.
-        is_kept: Whether to save lessons without a nanobot, too. A script alone makes no folder.
+        is_server: Whether `serve` asks: it is given `--window`, and saves lessons without a
+            nanobot, too. A script alone makes no folder.
     """
-    where = argument if window_tokens is not None else "settings"
+    shown = IN_CODE.format("settings")
     if window_tokens is not None:
         settings = replace(settings, context_window_override=window_tokens, context_windows=None)
-    shown = f"`{where}`" if where.startswith("-") else IN_CODE.format(where)
+        shown = "`--window`" if is_server else IN_CODE.format("context_window")
     sources = {"context_window_override": shown}
-    shared = _shared(is_kept) if is_named else _made(ProviderLimits())
+    shared = _shared(is_server) if is_named else _made(ProviderLimits())
     windows = replace(shared, loaded=LoadedSettings(settings, sources))
     windows.configured = ConfiguredWindows(_defaults=())
     return windows

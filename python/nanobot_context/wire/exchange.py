@@ -56,7 +56,7 @@ class Protection:
     """
 
     fitter: Fitter
-    way: str = "wrap"
+    way: str
     telemetry: Telemetry = field(default_factory=shared_telemetry)
     cache_breakpoints: bool = False
 
@@ -66,20 +66,17 @@ class Protection:
         settings: Settings,
         window_tokens: int | None = None,
         *,
-        argument: str = "context_window",
+        way: str = "wrap",
         cache_breakpoints: bool = False,
-        is_kept: bool = False,
     ) -> Protection:
         """Return what `settings` ask for, with the window that the caller gives.
 
         Args:
-            argument: The name of the argument that gives it.
+            way: Who asks: `wrap` or `serve`.
             cache_breakpoints: Whether requests say where their steady prefix ends.
-            is_kept: Whether what is learned is kept where there is no nanobot, too.
         """
-        windows = shared_windows(settings, window_tokens, argument=argument, is_kept=is_kept)
-        fitter = Fitter(settings, windows)
-        return cls(fitter, cache_breakpoints=cache_breakpoints)
+        windows = shared_windows(settings, window_tokens, is_server=way == "serve")
+        return cls(Fitter(settings, windows), way, cache_breakpoints=cache_breakpoints)
 
     async def run(self, method: str, url: str, content: bytes, send: Send) -> Any:
         """Return the response to a request, which goes out as it is where nothing has to be cut.

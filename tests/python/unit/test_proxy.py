@@ -377,7 +377,7 @@ def test_what_cannot_be_served_is_said(options: list[str], problem: str) -> None
 
 @pytest.mark.parametrize("call", ["/chat/completions", "/responses/", "/messages"])
 def test_an_address_of_one_call_is_refused_with_what_to_leave_out(call: str) -> None:
-    protection = Protection.by(Settings(), None, argument="--window")
+    protection = Protection.by(Settings(), None, way="serve")
     with pytest.raises(InvalidArgumentError, match=f"without `{call.rstrip('/')}`") as error:
         make_app(f"http://127.0.0.1:1/v1{call}", protection)
     assert error.value.argument == "upstream"
