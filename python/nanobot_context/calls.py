@@ -194,7 +194,12 @@ async def call_with_recovery(
     telemetry = shared_telemetry()
     call = _Call(fitter, telemetry, request, on_overflow=on_overflow)
     try:
-        answer: Response = await recover(call, first)
+        answer: Response = await recover(
+            call,
+            first,
+            model=model,
+            emergency_ratio=settings.emergency_ratio,
+        )
     except GaveUp as gave_up:
         if not gave_up.answer_stands:
             error = gave_up.overflow_error(model)

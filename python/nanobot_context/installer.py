@@ -10,6 +10,7 @@ says what is replaced. Importing this package imports no nanobot and changes not
 from __future__ import annotations
 
 import inspect
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 
 from nanobot_context import log
 from nanobot_context._core import without_credentials
-from nanobot_context.activation import disarm
 from nanobot_context.arguments import check_instance
 from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
@@ -79,7 +79,9 @@ def install(settings: Settings | None = None) -> Status:
         if _installation is not None:
             return status()
         # The start-up hook would call this function again from inside the import of the agent loop.
-        disarm()
+        sys.meta_path[:] = [
+            finder for finder in sys.meta_path if not hasattr(finder, "nanobot_context_hook")
+        ]
         version = nanobot_version()
         refusal = Status(False, nanobot_version=version, is_tested=_is_tested(version))
         try:

@@ -1,7 +1,7 @@
 """Sends smaller requests after a refusal, as long as that helps.
 
 What is sent next is decided by `Recovery` in the core, which does no I/O. `recover` is what drives
-it and an `Exchange`, which sends.
+it, whoever sends.
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from nanobot_context._core import Overflow, Recovery, get_output_limit
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
 from nanobot_context.overflow import is_empty
 from nanobot_context.types import GiveUpReason, Message
-
-if TYPE_CHECKING:
-    from nanobot_context.guard.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,31 @@ _WHY = {
 }
 
 
-async def recover(exchange: Exchange, attempt: Attempt) -> Any:
+class Exchange(Protocol):
+    """One request, as `recover` needs it."""
+
+    async def send(self, attempt: Attempt) -> Any:
+        """Return the response, or `Refused` for one that says that the request was too large."""
+
+    def count(self, messages: list[Message]) -> int:
+        """Return the tokens of the prompt, tool schemas included."""
+
+    def fixed(self) -> int:
+        """Return the tokens of the messages that are never cut."""
+
+    def shorten(self, max_tokens: int) -> list[Message]:
+        """Return the request's messages within `max_tokens`; else raise `ContextOverflowError`."""
+
+    def restored(self, messages: list[Message]) -> list[Message]:
+        """Return `messages` with the model's reasoning put back: see `with_reasoning`."""
+
+    def refused(self, refused: Refused, attempt: Attempt) -> None:
+        """Take note that `attempt` was refused."""
+
+
+async def recover(
+    exchange: Exchange, attempt: Attempt, *, model: str | None, emergency_ratio: float
+) -> Any:
     """Send `attempt`, and a smaller one after each refusal; return the first other response.
 
     Raises:
@@ -130,8 +151,8 @@ async def recover(exchange: Exchange, attempt: Attempt) -> Any:
             prompt_tokens,
             attempt.max_tokens,
             fixed_tokens=exchange.fixed(),
-            listed_output_tokens=get_output_limit(exchange.request.model or ""),
-            emergency_ratio=exchange.fitter.settings.emergency_ratio,
+            listed_output_tokens=get_output_limit(model or ""),
+            emergency_ratio=emergency_ratio,
         )
         messages = attempt.messages
         limit = _size_limit(answer.overflow)

@@ -42,8 +42,9 @@ async def protected(exchange: Exchange) -> Any:
         lambda: _first(exchange),
         Attempt(request.messages, request.max_tokens),
     )
+    ratio = exchange.fitter.settings.emergency_ratio
     try:
-        return await recover(exchange, attempt)
+        return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
     except GaveUp as gave_up:
         if not gave_up.answer_stands:
             raise
@@ -105,7 +106,6 @@ class Exchange:
     _read_tokens: int | None = field(default=None, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
-        """Return the response, or `Refused` for one that says that the request was too large."""
         telemetry = self.telemetry
         if self._capped:
             # A later attempt may have a lower limit for want of room.
@@ -124,11 +124,7 @@ class Exchange:
             self.last = Refused(overflow, error)
             return self.last
         # It is paid for: from here on nothing of ours may stand between it and nanobot.
-        overflow = fused(
-            "read an answer",
-            lambda: self._refusal(response) or self._silent(attempt, response),
-            None,
-        )
+        overflow = fused("read an answer", lambda: self._overflow(attempt, response), None)
         if overflow is not None:
             self.last = Refused(overflow, response)
             return self.last
@@ -154,8 +150,10 @@ class Exchange:
     def _read_error(self, error: Exception) -> Overflow | None:
         return detect_overflow(error, provider=self.request.provider)
 
+    def _overflow(self, attempt: Attempt, response: Any) -> Overflow | None:
+        return self._refusal(response) or self._silent(attempt, response)
+
     def count(self, messages: list[Message]) -> int:
-        """Return the tokens of the prompt, tool schemas included."""
         return self.fitter.count(self.request, messages)
 
     def _counted(self, messages: list[Message]) -> int:
@@ -163,16 +161,12 @@ class Exchange:
         return count_tokens(messages, self.request.model, tools=self.request.tools)
 
     def fixed(self) -> int:
-        """Return the tokens of the messages that are never cut."""
         return self.count(never_cut(self.fitter.lifted(self.request)))
 
     def restored(self, messages: list[Message]) -> list[Message]:
-        """Return `messages` with the model's reasoning put back: see `with_reasoning`."""
         return with_reasoning(messages, self.request.messages)
 
     def shorten(self, max_tokens: int) -> list[Message]:
-        """Return the request's messages within `max_tokens`; else raise `ContextOverflowError`."""
-
         def reduce(messages: list[Message], reserved: int) -> list[Message]:
             try:
                 return self.fitter.reduced(self.request, messages, max(max_tokens - reserved, 0))
@@ -185,7 +179,6 @@ class Exchange:
         return with_reasoning(shorter, []) if is_wanted else shorter
 
     def refused(self, refused: Refused, attempt: Attempt) -> None:
-        """Take note that `attempt` was refused."""
         fused("learn from a refusal", lambda: self._learn(refused, attempt), None)
 
     def _learn(self, refused: Refused, attempt: Attempt) -> None:
