@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::{slice, vec};
 
-use crate::conversation::{Group, is_notes};
+use crate::conversation::Group;
 use crate::message::{Field, Role};
 use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
@@ -12,29 +12,20 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
-use crate::text::rules::{Claim, Said, question_in, raise_corrections, said};
+use crate::text::rules::{Claim, Said};
 use crate::tokens::Tokens;
 use crate::tools::Effect;
 
 use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
 use super::protection::{Protection, Tier};
+use super::said::Users;
 
-/// A user who types at most this share of a conversation says little.
-pub const LITTLE: f32 = 0.25;
-/// Claims above this share of what the user says are usual.
-pub const OFTEN: f32 = 0.03;
-/// The same beside a usual claim, as in a meeting.
-pub const RARER: f32 = OFTEN / 8.0;
 /// Messages in words up to this stay or go whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: Tokens = Tokens(400);
 
 /// Messages in words up to this are not cut around a sentence: a rule, or an answer.
 pub const SHORT_TOKENS: Tokens = Tokens(60);
-
-/// Claims that hold wherever they are made; and others, in the order in which they may be usual.
-const HOLDING: [Claim; 3] = [Claim::Rule, Claim::Order, Claim::Fact];
-const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Brief];
 
 /// How much the request is about the names in the newest group, and in the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
@@ -234,73 +225,6 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     }
 }
 
-/// What the user says in the groups that may go.
-struct Users {
-    /// By text, in order; without blocks.
-    said: Vec<(Place, Said)>,
-    /// Questions of the model that are answered in a few words, likewise.
-    questions: Vec<(Place, Range<usize>)>,
-    /// Claims that are rare, or all of a user who says little: in a talk among several people a usual one says nothing.
-    rare: Vec<Claim>,
-}
-
-impl Users {
-    fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
-        let (mut texts, mut all, mut typed) = (Vec::new(), 0, 0);
-        let (mut questions, mut question) = (Vec::new(), None);
-        for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
-            let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
-            for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
-            {
-                let text = draft.text(entry, piece);
-                all += text.len();
-                let of = &draft.entries[entry];
-                let (place, author) = (Place { entry, piece, block: None }, author(&of.pieces[piece], of));
-                if author == Some(Author::Assistant) {
-                    question = question_in(text).map(|range| (place, range));
-                }
-                if is_said(*tier, author, text) {
-                    let mut said = said(text);
-                    if let Some(question) = question.take()
-                        && said.answer(text)
-                    {
-                        questions.push(question);
-                    }
-                    typed += said.typed_bytes;
-                    texts.push((place, said));
-                }
-            }
-        }
-        let share = |part: usize, whole: usize| count(part) / count(whole.max(1));
-        let says_little = share(typed, all) <= LITTLE;
-        let held = |wanted: Claim| {
-            let sentences = texts.iter().flat_map(|(_, said)| &said.claims).filter(|(claim, _)| *claim == wanted);
-            share(sentences.map(|(_, at)| at.len()).sum(), typed)
-        };
-        let mut rare = HOLDING.to_vec();
-        let mut sum: f32 = HOLDING.into_iter().map(held).sum();
-        let mut often = if sum <= OFTEN { OFTEN } else { RARER };
-        for claim in OTHERS {
-            let held = held(claim);
-            if says_little || sum + held <= often {
-                rare.push(claim);
-                sum += held;
-            } else {
-                often = RARER;
-            }
-        }
-        if sum <= often {
-            raise_corrections(texts.iter_mut().map(|(at, said)| (draft.text(at.entry, at.piece), said)), &rare);
-        }
-        Self { said: texts, questions, rare }
-    }
-}
-
-/// Returns whether a text is the user's own.
-fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
-    tier.is_some() && author == Some(Author::User) && !is_notes(text)
-}
-
 /// Returns how much the request is about what a message names.
 fn asks(index: usize, role: Role, protection: &Protection, newest: usize) -> f32 {
     match role {
@@ -313,7 +237,7 @@ fn asks(index: usize, role: Role, protection: &Protection, newest: usize) -> f32
 }
 
 /// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
-fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
+pub fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
     match (piece.slot, entry.role) {
         (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Author::Call),
         (Slot::Field(Field::Refusal), _) => Some(Author::Assistant),

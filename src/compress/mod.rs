@@ -29,6 +29,7 @@ mod priority;
 mod protection;
 mod repair;
 mod results;
+mod said;
 mod superseded;
 
 pub use crate::archive::{Archive, Archived, name as archive_name, names_in};

@@ -15,9 +15,10 @@ use crate::tools::{Progress, progress};
 
 use super::{FRAMING, Fit};
 use crate::compress::candidates::Candidate;
-use crate::compress::documents::{LITTLE, OFTEN, Place, RARER, Span, Stated};
+use crate::compress::documents::{Place, Span, Stated};
 use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
+use crate::compress::said::{LITTLE, OFTEN, RARER};
 
 /// Share of the room for sentences that hold from then on: if they are rare among the user's words, and if they are said
 /// [`OFTEN`].
