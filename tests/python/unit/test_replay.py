@@ -197,7 +197,7 @@ def test_a_request_that_cannot_be_made_small_enough_is_shown_and_the_next_one_go
     assert (first.after, first.tokens_after, first.reused_tokens) == ({}, 0, 0)
     assert not second.over
     assert second.tokens_after <= 6_800
-    assert [(mark.index, mark.reason) for mark in second.cuts] == [(0, "long_message")]
+    assert [(mark.index, mark.reason) for mark in second.cuts] == [(0, "budget")]
     assert third.reused_tokens > 0
 
 
