@@ -1,6 +1,6 @@
 //! Detects an overflow in one error.
 
-use super::kind::OverflowKind;
+use super::kind::{OverflowKind, code_kind};
 use super::numbers::{self, LimitAndUsed};
 use super::patterns::{self, Symptom, Symptoms};
 use super::reading;
@@ -65,14 +65,14 @@ pub struct ErrorView<'a> {
 /// An error without any hint of an overflow costs well under a microsecond.
 #[must_use]
 pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
-    let named = [error.code, error.error_type].into_iter().flatten().find_map(patterns::code_kind);
+    let named = [error.code, error.error_type].into_iter().flatten().find_map(code_kind);
     let (head, tail) = reading::ends(error.text);
     if named.is_none() && error.status != Some(413) && !patterns::hints(head) && !patterns::hints(tail) {
         return None;
     }
     let read = reading::read(error.text);
     let symptoms = Symptoms::of(&read.text);
-    let named = named.or_else(|| read.codes.iter().find_map(|code| patterns::code_kind(code)));
+    let named = named.or_else(|| read.codes.iter().find_map(|code| code_kind(code)));
     let kind = match named {
         // LiteLLM files an output cap under `ContextWindowExceededError`; the text knows better.
         Some(OverflowKind::Input) if symptoms.has(Symptom::Output) && !symptoms.has(Symptom::Combined) => {

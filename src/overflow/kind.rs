@@ -43,3 +43,41 @@ impl OverflowKind {
             .find(|kind| kind.name() == name)
     }
 }
+
+/// Returns the kind of overflow that a code or error type names by itself.
+pub(super) fn code_kind(code: &str) -> Option<OverflowKind> {
+    let name: String = code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let has = |part: &str| name.contains(part);
+    let exceeds = has("exceed") || has("overflow") || has("toolong") || has("limitreached");
+    if has("deadline") || has("rate") || has("quota") || has("output") {
+        None
+    } else if exceeds
+        && (has("context") || has("prompt") || has("inputtoken") || has("inputtoolong") || has("inputlength"))
+        || name == "tokenslimitreached"
+    {
+        Some(OverflowKind::Input)
+    } else if has("requesttoolarge") || has("payloadtoolarge") || has("entitytoolarge") || has("bodytoolarge") {
+        Some(OverflowKind::RequestBytes)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_that_names_the_context_is_an_overflow_and_a_deadline_is_not() {
+        assert_eq!(code_kind("context_length_exceeded"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("ContextWindowExceededError"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("model_max_prompt_tokens_exceeded"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("exceed_context_size_error"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("request_too_large"), Some(OverflowKind::RequestBytes));
+        for other in
+            ["context_deadline_exceeded", "rate_limit_exceeded", "insufficient_quota", "invalid_request_error", "400"]
+        {
+            assert_eq!(code_kind(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use std::collections::HashSet;
+
+use super::*;
+
+fn found(text: &str) -> Vec<(TermKind, usize)> {
+    let mut found = Vec::new();
+    scan(text, |term, at| found.push((term.kind(), at)));
+    found
+}
+
+fn terms(text: &str) -> Vec<Term> {
+    let mut terms = Vec::new();
+    scan(text, |term, _| terms.push(term));
+    terms
+}
+
+#[test]
+fn every_kind_of_term_is_found_where_it_starts() {
+    use TermKind::{Ident, Joined, LongWord, Number, Pair, Part, Path, Word};
+    for (text, expected) in [
+        ("a word", vec![(Word, 2)]),
+        ("an exception", vec![(LongWord, 3), (Word, 3)]),
+        ("job_7f3a", vec![(Ident, 0), (Part, 0), (Part, 4)]),
+        ("loadConfig", vec![(Ident, 0), (Part, 0), (Part, 4)]),
+        ("10.0.0.7:8080", vec![(Part, 0), (Number, 9), (Joined, 0)]),
+        ("in deploy-17, well-read", vec![(Word, 3), (Part, 10), (Joined, 3), (Word, 14), (Word, 19)]),
+        ("see usr/lib now", vec![(Word, 0), (Word, 4), (Word, 8), (Path, 4), (Word, 12)]),
+        ("at 4711, 42 and 7", vec![(Number, 3), (Part, 9), (Word, 12)]),
+        ("查日志。好", vec![(Pair, 0), (Pair, 3)]),
+        ("Привет", vec![(Word, 0)]),
+    ] {
+        assert_eq!(found(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_name_is_given_back_as_it_was_written() {
+    for (text, name) in [
+        ("open src/loadConfig.py.", "loadConfig"),
+        ("open src/loadConfig.py.", "src/loadConfig.py"),
+        ("open src/loadConfig.py.", "loadConfig.py"),
+        ("(see HTTP_Timeout)", "HTTP_Timeout"),
+        ("版本v1.2.3。", "v1.2.3"),
+        ("id 123456789012345678901234, ok", "123456789012345678901234"),
+        (r"C:\Users\me\a.txt!", r"C:\Users\me\a.txt"),
+    ] {
+        let mut names = Vec::new();
+        scan(text, |term, at| names.extend(text_at(text, at, term.short())));
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
+fn case_and_place_are_ignored_and_kinds_are_not() {
+    assert_eq!(terms("LoadConfig"), terms("  loadConfig"));
+    assert_eq!(terms("Timeout"), terms("timeout"));
+    assert_ne!(terms("日志"), terms("志日"));
+    assert_ne!(terms("src/a"), terms("src.a"));
+}
+
+#[test]
+fn a_word_is_found_by_its_stem() {
+    for forms in ["arrive arrives Arrived arriving", "query queries queried", "glass glasses glassed"] {
+        let found = terms(forms);
+        let stems: HashSet<&Term> = found.iter().filter(|term| term.kind() == TermKind::Word).collect();
+        assert_eq!((stems.len(), found.len() >= 3), (1, true), "{forms}");
+    }
+    for (one, other) in [("class", "clash"), ("sing", "king"), ("use", "used_by")] {
+        assert_ne!(terms(one), terms(other), "{one} {other}");
+    }
+    assert_eq!(terms("red ring bus ted"), terms("RED RING BUS TED"));
+    assert_eq!(terms("requests").len(), 2, "a long word counts as it is, too");
+}
+
+#[test]
+fn data_is_no_name() {
+    let data = "QUJDREVGR0hJ4/".repeat(40);
+    assert!(terms(&data).iter().all(|term| term.kind() != TermKind::Path));
+    assert_eq!(terms(&"a1".repeat(101)), []);
+}
