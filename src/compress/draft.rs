@@ -27,6 +27,13 @@ pub enum Slot {
     Field(Field),
 }
 
+impl Slot {
+    /// Returns whether it is text that the message says.
+    pub fn is_content(self) -> bool {
+        matches!(self, Self::Content | Self::Part(_))
+    }
+}
+
 /// A piece of a message that may be cut.
 #[derive(Debug)]
 pub struct Piece {

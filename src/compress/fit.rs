@@ -290,9 +290,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
+    /// Returns the limit for a share of the room that is left.
+    fn limit(&self, selector: &Selector<'_>, share: f32) -> f32 {
+        selector.used() + (self.room - selector.used()) * share
+    }
+
     /// Takes pinned messages, newest first, up to their share of the room.
     fn take_pinned(&self, selector: &mut Selector<'_>) {
-        let limit = selector.used() + (self.room - selector.used()) * PINNED_SHARE;
+        let limit = self.limit(selector, PINNED_SHARE);
         let pinned = |group: &Group| (group.start..group.end).any(|entry| self.draft.entries[entry].is_pinned);
         let groups = self.protection.groups.iter().enumerate().rev();
         for (position, _) in

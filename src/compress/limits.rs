@@ -9,13 +9,12 @@ use crate::select::within::json_within_chars;
 use crate::text::analysis::{Analysis, Form};
 use crate::text::language::Language;
 use crate::text::rules::{self, Claim};
-use crate::text::segments::Class;
 use crate::text::{elision, excerpt};
 use crate::tokens::Tokens;
 
 use super::archive_paths::ArchivePaths;
 use super::candidates::{placeholder, thoughts};
-use super::draft::{Draft, Entry, Slot};
+use super::draft::{Draft, Entry, Piece, Slot};
 use super::plan::Reason;
 use super::results::highest;
 
@@ -152,14 +151,8 @@ fn between_ends(
 
 /// Returns the lines of a text that report an error or differ from the others, in order.
 fn odd_parts(text: &str) -> Vec<Range<usize>> {
-    let mut end = 0;
     let analysis = Analysis::of(text, Form::Outlined);
-    let parts = analysis.parts.iter().map(|part| {
-        let start = end;
-        end += part.bytes as usize;
-        (part.class, start..end)
-    });
-    parts.filter(|(class, _)| matches!(class, Class::Error | Class::Outlier)).map(|(_, part)| part).collect()
+    analysis.byte_ranges().filter(|(part, _)| part.class.stands_out()).map(|(_, range)| range).collect()
 }
 
 /// Shorter messages would not get shorter, with a mark.
@@ -171,8 +164,8 @@ fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usiz
     let entries = draft.entries.iter().enumerate().filter(|(_, entry)| may_go(entry));
     entries
         .flat_map(|(index, entry)| {
-            let says = |slot| matches!(slot, Slot::Content | Slot::Part(_));
-            entry.pieces.iter().enumerate().filter(move |(_, piece)| says(piece.slot)).map(move |(i, _)| (index, i))
+            let says = |(_, piece): &(usize, &Piece)| piece.slot.is_content();
+            entry.pieces.iter().enumerate().filter(says).map(move |(i, _)| (index, i))
         })
         // The mark of an attachment replaced no text, so it does not count as one.
         .filter(|&(entry, piece)| !elision::is_whole(draft.text(entry, piece)))

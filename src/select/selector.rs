@@ -17,7 +17,7 @@ use super::queue::{Choice, Queue};
 use super::scoring::{Document, LostName, Scoring};
 
 pub use rating::FIRST_MARK;
-use rating::{CROWD, FRAME, Rating, TALK, TEXT, recency, stands_out};
+use rating::{CROWD, FRAME, Rating, TALK, TEXT, recency};
 
 /// A text that may be cut.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
     let parts = &scoring.documents()[document].analysis.parts;
     let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
     let for_byte = block.full / count(bytes as usize).max(1.0);
-    let striking = parts.iter().filter(|part| stands_out(part.class)).count();
+    let striking = parts.iter().filter(|part| part.class.stands_out()).count();
     let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
     let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
     units.extend(parts.map(|(i, (part, mentions))| {

@@ -147,6 +147,16 @@ impl Analysis {
         })
     }
 
+    /// Iterates over the parts with the range of their bytes.
+    pub fn byte_ranges(&self) -> impl Iterator<Item = (TextPart, Range<usize>)> + '_ {
+        let mut start = 0;
+        self.parts.iter().map(move |&part| {
+            let range = start..start + part.bytes as usize;
+            start = range.end;
+            (part, range)
+        })
+    }
+
     /// Joins the parts that `keep` picks, with a mark for each gap.
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         match &self.segments {

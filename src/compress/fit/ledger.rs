@@ -160,14 +160,9 @@ impl Fit<'_, '_, '_> {
     /// Returns whether the part at byte `at` of a document stays.
     pub(super) fn stays(&self, selector: &Selector<'_>, document: usize, at: usize) -> bool {
         let Place { entry, block, .. } = self.places[document];
-        let mut end = 0;
         selector.is_open(self.group_of(entry))
             && block.is_none_or(|block| {
-                let mut parts = selector.document(document).analysis.parts.iter();
-                let part = parts.position(|part| {
-                    end += part.bytes as usize;
-                    at < end
-                });
+                let part = selector.document(document).analysis.byte_ranges().position(|(_, range)| at < range.end);
                 part.is_some_and(|part| selector.stays(block, part))
             })
     }

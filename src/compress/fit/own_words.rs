@@ -1,6 +1,5 @@
 //! Takes the user's own words before anything else is weighed.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -16,7 +15,6 @@ use crate::tools::{Progress, progress};
 use super::{FRAMING, Fit};
 use crate::compress::candidates::Candidate;
 use crate::compress::documents::{Place, Span, Stated};
-use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
 use crate::compress::said::{LITTLE, OFTEN, RARER};
 
@@ -169,7 +167,7 @@ impl<'l> ClaimLimits<'l> {
             Claim::Brief | Claim::Answer | Claim::Told => of_claim,
             _ if self.claimed + of_claim > said * self.often => {
                 self.often = RARER;
-                said
+                f32::INFINITY
             }
             _ => {
                 self.claimed += of_claim;
@@ -260,9 +258,9 @@ impl Fit<'_, '_, '_> {
 
     /// Takes calls that say what is done, open or running, the newest first, with their results.
     fn take_progress(&self, selector: &mut Selector<'_>) {
-        let limit = selector.used() + (self.room - selector.used()) * PROGRESS_SHARE;
+        let limit = self.limit(selector, PROGRESS_SHARE);
         let mut seen = HashSet::new();
-        for (position, group) in self.before_newest().collect::<Vec<_>>().into_iter().rev() {
+        for (position, group) in self.before_newest().rev() {
             let said = (group.start..group.end).filter_map(|entry| {
                 let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
                 Some((tool, progress(tool, self.draft.path(entry))?))
@@ -281,15 +279,14 @@ impl Fit<'_, '_, '_> {
         let of_model = |(_, group): &(usize, Group)| group.role == Role::Assistant;
         let (said, calling): (Vec<_>, Vec<_>) =
             self.before_newest().filter(of_model).partition(|(_, group)| Protection::is_talk(self.draft, *group));
-        let share = |selector: &Selector<'_>, share: f32| selector.used() + (self.room - selector.used()) * share;
-        let limit = share(selector, CONCLUSIONS_SHARE);
+        let limit = self.limit(selector, CONCLUSIONS_SHARE);
         let tokens: f32 = said.iter().map(|(_, group)| self.full_tokens(*group)).sum();
         if is_work || selector.used() + tokens <= limit {
             for (position, _) in said.into_iter().rev() {
                 selector.take_within(limit, |selector| selector.take_whole(position));
             }
         }
-        let limit = share(selector, BESIDE_CALLS_SHARE);
+        let limit = self.limit(selector, BESIDE_CALLS_SHARE);
         for (position, group) in calling.into_iter().rev().filter(|(_, group)| self.concludes(group.start)) {
             let blocks = selector.blocks(position);
             let is_said = |&block: &usize| self.candidates[block].entry == group.start && self.is_content(block);
@@ -302,12 +299,12 @@ impl Fit<'_, '_, '_> {
 
     fn concludes(&self, entry: usize) -> bool {
         let pieces = self.draft.entries[entry].pieces.iter().enumerate();
-        pieces.filter(|(_, piece)| is_content(piece.slot)).any(|(piece, _)| concludes(self.draft.text(entry, piece)))
+        pieces.filter(|(_, piece)| piece.slot.is_content()).any(|(piece, _)| concludes(self.draft.text(entry, piece)))
     }
 
     fn is_content(&self, block: usize) -> bool {
         let Candidate { entry, piece, .. } = self.candidates[block];
-        is_content(self.draft.entries[entry].pieces[piece].slot)
+        self.draft.entries[entry].pieces[piece].slot.is_content()
     }
 
     /// Returns how much of the conversation the user says.
@@ -332,7 +329,7 @@ impl Fit<'_, '_, '_> {
 
     /// Takes what the request asks for by name, up to its share of the room.
     fn take_asked_for(&self, selector: &mut Selector<'_>, asked_for: &[(usize, usize)]) {
-        let limit = selector.used() + (self.room - selector.used()) * ASKED_SHARE;
+        let limit = self.limit(selector, ASKED_SHARE);
         for &(block, part) in asked_for {
             selector.take_within(limit, |selector| selector.take_part(block, part));
         }
@@ -344,7 +341,7 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Returns the groups before the newest, in order.
-    pub(super) fn before_newest(&self) -> impl Iterator<Item = (usize, Group)> {
+    pub(super) fn before_newest(&self) -> impl DoubleEndedIterator<Item = (usize, Group)> {
         self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
     }
 
@@ -385,21 +382,17 @@ impl Fit<'_, '_, '_> {
                 pin.taken_tokens += share(bytes.unwrap_or(text.len()));
                 pin.takes.push(taken);
                 let (whole, bare) = (normal(sentence), without_label(sentence));
-                pin.unlabelled.push_str(&if bare.len() == sentence.len() {
-                    Cow::Borrowed(&*whole)
+                if bare.len() == sentence.len() {
+                    pin.unlabelled.push_str(&whole);
                 } else {
-                    normal(bare).into()
-                });
+                    pin.unlabelled.push_str(&normal(bare));
+                }
                 pin.normal.push_str(&whole);
             }
             pin
         };
         claims.into_iter().map(pin).collect()
     }
-}
-
-fn is_content(slot: Slot) -> bool {
-    matches!(slot, Slot::Content | Slot::Part(_))
 }
 
 /// Most bytes of a label.

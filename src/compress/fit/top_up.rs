@@ -1,5 +1,7 @@
 //! Spends what the selection leaves of the budget on shortened texts.
 
+use std::ops::Range;
+
 use crate::message::{Field, Role};
 use crate::select::selector::{Kept, Selector};
 use crate::select::within::within;
@@ -81,16 +83,14 @@ impl Fit<'_, '_, '_> {
         selector: &Selector<'_>,
     ) -> Option<(String, Tokens)> {
         let source = self.before(block);
-        let mut starts = vec![0];
-        for part in &analysis.parts {
-            starts.push(starts[starts.len() - 1] + part.bytes as usize);
-        }
-        let parts: Vec<usize> = (0..analysis.parts.len()).collect();
+        let ranges: Vec<Range<usize>> = analysis.byte_ranges().map(|(_, range)| range).collect();
+        let parts: Vec<usize> = (0..ranges.len()).collect();
         let stays = |part: usize| selector.stays(block, part);
         let gaps = parts.chunk_by(|&one, &next| stays(one) == stays(next)).filter(|run| !stays(run[0]));
         let gaps = gaps.map(|run| run[0]..run[0] + run.len());
-        let longest = gaps.max_by_key(|gap| starts[gap.end] - starts[gap.start])?;
-        let gap = &source[starts[longest.start]..starts[longest.end]];
+        let bytes = |gap: &Range<usize>| ranges[gap.start].start..ranges[gap.end - 1].end;
+        let longest = gaps.max_by_key(|gap| bytes(gap).len())?;
+        let gap = &source[bytes(&longest)];
         let with_all = analysis.excerpt(source, &|part| stays(part) || longest.contains(&part), marks);
         let (short, _) = within(gap, left, self.draft.counter, marks)?;
         let text = with_all.replacen(gap, &short, 1);

@@ -154,10 +154,6 @@ impl Selector<'_> {
     }
 }
 
-pub fn stands_out(class: Class) -> bool {
-    matches!(class, Class::Error | Class::Outlier)
-}
-
 /// Returns the share of its base worth that a group of this age has.
 pub fn recency(age: f32) -> f32 {
     1.0 / (1.0 + age * AGING)

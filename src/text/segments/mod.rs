@@ -51,6 +51,11 @@ pub enum Class {
 }
 
 impl Class {
+    /// Returns whether a piece reports a failure, or differs from the others.
+    pub fn stands_out(self) -> bool {
+        matches!(self, Self::Error | Self::Outlier)
+    }
+
     /// Returns the class of two joined pieces: the one of higher rank.
     fn rank(self) -> u8 {
         match self {
