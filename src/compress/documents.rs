@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::{slice, vec};
 
 use crate::conversation::Group;
-use crate::message::{Field, Role};
+use crate::message::Role;
 use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::select::{Mechanism, is_on};
@@ -17,9 +17,9 @@ use crate::tokens::Tokens;
 use crate::tools::Effect;
 
 use super::candidates::Candidate;
-use super::draft::{Draft, Entry, Piece, Slot};
+use super::draft::{Draft, Piece, Slot};
 use super::protection::{Protection, Tier};
-use super::said::Users;
+use super::said::{At, Users, author};
 
 /// Messages in words up to this stay or go whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: Tokens = Tokens(400);
@@ -98,8 +98,8 @@ struct Builder<'r, 'v, 'a> {
     newest: usize,
     /// Not yet consumed, like `said`.
     candidates: Peekable<slice::Iter<'r, Candidate>>,
-    said: Peekable<vec::IntoIter<(Place, Said)>>,
-    questions: Peekable<vec::IntoIter<(Place, Range<usize>)>>,
+    said: Peekable<vec::IntoIter<(At, Said)>>,
+    questions: Peekable<vec::IntoIter<(At, Range<usize>)>>,
     /// The last of these.
     question: Option<Span>,
     /// Claims for which a text is cut around their sentence.
@@ -173,16 +173,14 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     /// Adds what the user claims in a text, or the question that the user answers; returns where it is to be cut for that.
     fn add_claims(&mut self, group: usize, place: Place) -> Vec<usize> {
         let Place { entry, piece, .. } = place;
-        let is_here = |at: &Place| (at.entry, at.piece) == (entry, piece);
         let text = self.draft.text(entry, piece);
-        if let Some((_, range)) = self.questions.next_if(|(at, _)| is_here(at)) {
+        if let Some((_, range)) = self.questions.next_if(|(at, _)| *at == (entry, piece)) {
             let cuts = cuts(text, std::iter::once(range.clone()));
             self.question = Some(Span { group, place, range });
             return cuts;
         }
-        let Some((_, Said { claims, typed_bytes })) = self.said.next_if(|(at, _)| is_here(at)) else {
-            return Vec::new();
-        };
+        let said = self.said.next_if(|(at, _)| *at == (entry, piece));
+        let Some((_, Said { claims, typed_bytes })) = said else { return Vec::new() };
         let tokens = self.draft.entries[entry].pieces[piece].tokens.as_f32();
         self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
         let cuts = cuts(text, claims.iter().filter(|(claim, _)| self.rare.contains(claim)).map(|(_, at)| at.clone()));
@@ -233,19 +231,6 @@ fn asks(index: usize, role: Role, protection: &Protection, newest: usize) -> f32
         _ if index >= newest => IN_NEWEST,
         _ if index + NEAR >= newest => NEAR_NEWEST,
         _ => 0.0,
-    }
-}
-
-/// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
-pub fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
-    match (piece.slot, entry.role) {
-        (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Author::Call),
-        (Slot::Field(Field::Refusal), _) => Some(Author::Assistant),
-        (Slot::Media(_) | Slot::Field(_), _) => None,
-        (_, Role::System) => Some(Author::System),
-        (_, Role::User) => Some(Author::User),
-        (_, Role::Assistant) => Some(Author::Assistant),
-        (_, Role::Tool | Role::Function) => Some(Author::Result),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::conversation::is_notes;
+use crate::message::{Field, Role};
 use crate::select::scoring::Author;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, Said, question_in, raise_corrections, said};
 
-use super::documents::{Place, author};
-use super::draft::Draft;
+use super::draft::{Draft, Entry, Piece, Slot};
 use super::protection::{Protection, Tier};
 
 /// A user who types at most this share of a conversation says little.
@@ -22,12 +22,15 @@ pub const RARER: f32 = OFTEN / 8.0;
 const HOLDING: [Claim; 3] = [Claim::Rule, Claim::Order, Claim::Fact];
 const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Brief];
 
+/// An entry, and the position of a piece in it.
+pub type At = (usize, usize);
+
 /// What the user says in the groups that may go.
 pub struct Users {
-    /// By text, in order; without blocks.
-    pub said: Vec<(Place, Said)>,
+    /// By text, in order.
+    pub said: Vec<(At, Said)>,
     /// Questions of the model that are answered in a few words, likewise.
-    pub questions: Vec<(Place, Range<usize>)>,
+    pub questions: Vec<(At, Range<usize>)>,
     /// Claims that are rare, or all of a user who says little: in a talk among several people a usual one says nothing.
     pub rare: Vec<Claim>,
 }
@@ -44,9 +47,9 @@ impl Users {
                 let text = draft.text(entry, piece);
                 all += text.len();
                 let of = &draft.entries[entry];
-                let (place, author) = (Place { entry, piece, block: None }, author(&of.pieces[piece], of));
+                let author = author(&of.pieces[piece], of);
                 if author == Some(Author::Assistant) {
-                    question = question_in(text).map(|range| (place, range));
+                    question = question_in(text).map(|range| ((entry, piece), range));
                 }
                 if is_said(*tier, author, text) {
                     let mut said = said(text);
@@ -56,7 +59,7 @@ impl Users {
                         questions.push(question);
                     }
                     typed += said.typed_bytes;
-                    texts.push((place, said));
+                    texts.push(((entry, piece), said));
                 }
             }
         }
@@ -67,7 +70,7 @@ impl Users {
         };
         let (rare, are_few) = rare_claims(held, says_little);
         if are_few {
-            raise_corrections(texts.iter_mut().map(|(at, said)| (draft.text(at.entry, at.piece), said)), &rare);
+            raise_corrections(texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said)), &rare);
         }
         Self { said: texts, questions, rare }
     }
@@ -97,4 +100,17 @@ fn share(part: usize, whole: usize) -> f32 {
 /// Returns whether a text is the user's own.
 fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
     tier.is_some() && author == Some(Author::User) && !is_notes(text)
+}
+
+/// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
+pub fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
+    match (piece.slot, entry.role) {
+        (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Author::Call),
+        (Slot::Field(Field::Refusal), _) => Some(Author::Assistant),
+        (Slot::Media(_) | Slot::Field(_), _) => None,
+        (_, Role::System) => Some(Author::System),
+        (_, Role::User) => Some(Author::User),
+        (_, Role::Assistant) => Some(Author::Assistant),
+        (_, Role::Tool | Role::Function) => Some(Author::Result),
+    }
 }

@@ -61,7 +61,8 @@ impl Clause {
 struct FoundPhrase<'s> {
     /// The first word of the sentence.
     first: &'s str,
-    /// The text before the phrase, and behind its first word.
+    /// Its first word, and the text before and behind that.
+    word: &'s str,
     before: &'s str,
     behind: &'s str,
     /// Its words but the first.
@@ -166,6 +167,7 @@ impl Signs {
             let (first, before, behind) = (words[0].1, &said[..at], &said[at + word.len()..]);
             let found = FoundPhrase {
                 first,
+                word,
                 before,
                 behind,
                 rest,
@@ -173,7 +175,7 @@ impl Signs {
                 words_behind: words.len().saturating_sub(end),
             };
             let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
-            if end > words.len() || !self.holds(*sign, word, &found, clause) || !follows() {
+            if end > words.len() || !self.holds(*sign, &found, clause) || !follows() {
                 continue;
             }
             is_known = true;
@@ -206,11 +208,9 @@ impl Signs {
     }
 
     /// Returns whether a phrase is a sign at its place.
-    fn holds(&self, sign: Sign, word: &str, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
+    fn holds(&self, sign: Sign, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
         match found.place {
-            Position::Start => {
-                clause.is_start || sign == Sign::Asks || clause.is_comma && starts_again(sign, word, found)
-            }
+            Position::Start => clause.is_start || sign == Sign::Asks || clause.is_comma && starts_again(sign, found),
             Position::First => clause.is_first,
             Position::End => found.words_behind == 0,
             Position::Last => (1..=2).contains(&found.words_behind),
@@ -320,13 +320,13 @@ impl Signs {
     }
 }
 
-/// Returns whether a phrase that starts with `word` starts a clause behind a comma as it would start a sentence: "Spaces break
-/// our scripts, use underscores.", "…, I'm vegetarian now."
-fn starts_again(sign: Sign, word: &str, found: &FoundPhrase<'_>) -> bool {
+/// Returns whether a phrase starts a clause behind a comma as it would start a sentence: "Spaces break our scripts, use
+/// underscores.", "…, I'm vegetarian now."
+fn starts_again(sign: Sign, found: &FoundPhrase<'_>) -> bool {
     let next = found.behind.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     match sign {
         Sign::Claims(Claim::Trait | Claim::Fact) => true,
-        Sign::Claims(Claim::Rule) => !NARRATING.contains(&word),
+        Sign::Claims(Claim::Rule) => !NARRATING.contains(&found.word),
         Sign::Manner => !next.is_empty() && !BEHIND_NOUNS.contains(&next),
         // Other verbs may be nouns, too: ", test and", ", answer".
         Sign::Verb | Sign::Claims(Claim::Wish) => OBJECTS.contains(&next),
