@@ -248,7 +248,8 @@ class WindowResolver:
 
     def counts_of(self, model: str | None, endpoint: str = "") -> Counted:
         """Return what was counted and reported so far, to be read: `counted` and `reported` add."""
-        return self._counted.setdefault(name_of(model, endpoint), Counted(model))
+        name = name_of(model, endpoint)
+        return self._counted.get(name) or self._counted.setdefault(name, Counted(model))
 
     def at_most_in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
