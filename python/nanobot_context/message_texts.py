@@ -12,7 +12,7 @@ from nanobot_context.history import call_id, function_of, tool_calls_of
 from nanobot_context.types import Message
 
 # As `src/text/elision.rs` writes what is left of a text.
-_GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
+_GAP = re.compile(r"\n?\[(?:\.\.\. [^\]\n]{1,480} \.\.\.|…\d[^\]\n]{1,48})\]\n?")
 _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 
 

@@ -128,8 +128,9 @@ impl Gone {
     }
 }
 
-const GAP_OPEN: &str = "[... ";
-const GAP_CLOSE: &str = " ...]";
+/// Around the measure of a mark that explains itself, and of a later one.
+const FIRST: [&str; 2] = ["[... ", " ...]"];
+const LATER: [&str; 2] = ["[…", "]"];
 /// Follows the measure of a mark that explains itself.
 const LEFT_OUT: &str = " left out";
 /// Precedes the path of the original.
@@ -147,7 +148,7 @@ fn split_archive_path(inner: &str) -> (&str, Option<&str>) {
 
 /// Returns whether a mark can name `path` and be recognised.
 pub fn can_name(path: &str) -> bool {
-    ![GAP_CLOSE, ALL_OF_IT[0], ALL_OF_IT[1], LEFT_OUT].iter().any(|part| path.contains(part))
+    ![FIRST[1], ALL_OF_IT[0], ALL_OF_IT[1], LEFT_OUT].iter().any(|part| path.contains(part))
 }
 
 /// Iterates over the positions behind `directory` in the paths of marks.
@@ -171,17 +172,19 @@ pub fn can_show(text: &str) -> bool {
 pub fn first_gap(gone: Gone, Marks { language, archive_path }: Marks<'_>) -> String {
     let (before, archive_path) = archive_path.map_or(("", ""), |archive_path| (all_of_it(language), archive_path));
     let (opens, ends) = if is_chinese(language) { (OMITTED, "") } else { ("", LEFT_OUT) };
-    [GAP_OPEN, opens, &gone.measure(language), ends, before, archive_path, GAP_CLOSE].concat()
+    [FIRST[0], opens, &gone.measure(language), ends, before, archive_path, FIRST[1]].concat()
 }
 
-/// Returns the mark for a later gap: about six tokens.
+/// Returns the mark for a later gap: four tokens, where ASCII dots and spaces take seven.
 pub fn later_gap(gone: Gone, language: Language) -> String {
-    let similar = words(language, " similar lines", " 行相似内容");
-    match gone.lines {
-        0 => [GAP_OPEN, &gone.measure(language), GAP_CLOSE].concat(),
-        lines if gone.similar && lines > 1 => [GAP_OPEN, &grouped(lines), similar, GAP_CLOSE].concat(),
-        _ => [GAP_OPEN, &Gone { chars: 0, ..gone }.measure(language), GAP_CLOSE].concat(),
-    }
+    let measure = match gone.lines {
+        0 => gone.measure(language),
+        lines if gone.similar && lines > 1 => {
+            [&grouped(lines), words(language, " similar lines", " 行相似内容")].concat()
+        }
+        _ => Gone { chars: 0, ..gone }.measure(language),
+    };
+    [LATER[0], &measure, LATER[1]].concat()
 }
 
 /// Longest gap mark: its words and a path.
@@ -193,10 +196,8 @@ pub const MAX_GAP_BYTES: usize = 512;
 pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     let spaces = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n')).count();
     let text = &text[spaces..];
-    if !text.starts_with(GAP_OPEN) || text.len() > MAX_GAP_BYTES {
-        return None;
-    }
-    let inner = text.trim_end().strip_prefix(GAP_OPEN)?.strip_suffix(GAP_CLOSE)?;
+    let [open, close] = form_of(text).filter(|_| text.len() <= MAX_GAP_BYTES)?;
+    let inner = text.trim_end().strip_prefix(open)?.strip_suffix(close)?;
     let (measure, archive_path) = split_archive_path(inner);
     let measure = measure.strip_suffix(LEFT_OUT).or(measure.strip_prefix(OMITTED)).unwrap_or(measure);
     let mut gone = Gone::default();
@@ -213,10 +214,15 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     Some((gone, archive_path))
 }
 
-/// Returns the start of the first gap mark, complete or not.
+/// Returns what stands around the measure of the mark that `text` may begin with.
+fn form_of(text: &str) -> Option<[&'static str; 2]> {
+    [FIRST, LATER].into_iter().find(|[open, _]| text.starts_with(open))
+}
+
+/// Returns the start of the first mark that explains itself, complete or not.
 pub fn opens_gap(text: &str) -> Option<usize> {
     let opens = |behind: &str| behind.starts_with(OMITTED) || behind.starts_with(|c: char| c.is_ascii_digit());
-    text.match_indices(GAP_OPEN).map(|(at, _)| at).find(|at| opens(&text[at + GAP_OPEN.len()..]))
+    text.match_indices(FIRST[0]).map(|(at, _)| at).find(|at| opens(&text[at + FIRST[0].len()..]))
 }
 
 /// Returns the range of the next gap mark within a line.
@@ -224,18 +230,18 @@ pub fn find_gap(line: &str) -> Option<(usize, usize)> {
     let mut from = 0;
     let opens = |from: usize| {
         let mut brackets = line[from..].match_indices('[').map(|(at, _)| from + at);
-        brackets.find(|&at| line[at..].starts_with(GAP_OPEN))
+        brackets.find_map(|at| Some((at, form_of(&line[at..])?)))
     };
-    while let Some(start) = opens(from) {
+    while let Some((start, [open, close])) = opens(from) {
         let mut window = line.len().min(start + MAX_GAP_BYTES);
         while !line.is_char_boundary(window) {
             window -= 1;
         }
-        let end = line[start..window].find(GAP_CLOSE).map(|at| start + at + GAP_CLOSE.len());
+        let end = line[start..window].find(close).map(|at| start + at + close.len());
         if let Some(end) = end.filter(|&end| read_gap(&line[start..end]).is_some()) {
             return Some((start, end));
         }
-        from = start + GAP_OPEN.len();
+        from = start + open.len();
     }
     None
 }
@@ -393,13 +399,14 @@ mod tests {
             first_gap(gone, Marks::at("a.txt")),
             "[... 120 lines, 5,400 characters left out; all of it: a.txt ...]"
         );
-        assert_eq!(later_gap(gone, Language::Other), "[... 120 lines ...]");
-        assert_eq!(later_gap(Gone { similar: true, ..gone }, Language::Other), "[... 120 similar lines ...]");
-        assert_eq!(later_gap(Gone { lines: 0, ..gone }, Language::Other), "[... 5,400 characters ...]");
+        assert_eq!(later_gap(gone, Language::Other), "[…120 lines]");
+        assert_eq!(later_gap(Gone { similar: true, ..gone }, Language::Other), "[…120 similar lines]");
+        assert_eq!(later_gap(Gone { lines: 0, ..gone }, Language::Other), "[…5,400 characters]");
         assert_eq!(read_gap(&first_gap(gone, Marks::at("a.txt"))), Some((gone, Some("a.txt"))));
         assert_eq!(read_gap(&later_gap(gone, Language::Other)), Some((Gone { chars: 0, ..gone }, None)));
         assert_eq!(read_gap("[... and so on ...]"), None);
-        assert_eq!(find_gap("ab [... 7 characters ...] c"), Some((3, 25)));
+        assert_eq!(find_gap("ab […7 characters] c"), Some((3, 20)));
+        assert_eq!(find_gap("[…] [... 7 characters left out ...] c"), Some((6, 37)));
         assert_eq!(
             json_gap(46, 60, Elements::Rows, Marks::at(&escaped(r#"C:\"a""#))),
             r#"46 of 60 rows left out; all of it: C:\\\"a\""#

@@ -70,8 +70,10 @@ pub const CROWD: f32 = 8.0;
 /// Decay of a token's worth with the messages behind it.
 const AGING: f32 = 0.05;
 
-/// Tokens of the mark for the first gap of a text, and for a later one.
+/// Tokens of the mark for the first gap of a text.
 pub const FIRST_MARK: f32 = 14.0;
+/// The price of a later gap. Above its four tokens, or none between numbered lines, for lines that stand together say more:
+/// with 4 and 9 the recall of future references is .760 and .744 at 25 % in place of .769, and .903 and .907 at 50 % for .903.
 pub const GAP: f32 = 7.0;
 
 impl Selector<'_> {

@@ -23,6 +23,13 @@ pub fn without_number(line: &str) -> Option<&str> {
     rest.or_else(marked).or_else(|| (start.len() == digits || &start[digits..] == ":").then_some(""))
 }
 
+/// Returns the number before a line, as [`without_number`] takes it off.
+pub fn line_number(line: &str) -> Option<u64> {
+    let start = without_number(line)?.len();
+    let number = line[..line.len() - start].trim_start();
+    number[..number.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
 /// Returns whether a word starts a signature.
 fn opens_signature(word: &str) -> bool {
     matches!(

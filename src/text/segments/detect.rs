@@ -3,6 +3,7 @@
 use memchr::memchr2;
 
 use crate::text::bytes::{self, has_time, is_word};
+use crate::text::elision;
 
 use super::log::{Rules, is_hit};
 use super::severity::Level;
@@ -54,8 +55,10 @@ const LINE_BYTES: usize = 400;
 /// Returns the kind of a text. Reads at most [`SAMPLE`] lines.
 pub fn form(text: &str) -> Detected {
     let lines = sample(text);
-    let counted = |lines: &[&str]| lines.len() >= 3 && is_counted(lines);
-    let is_numbered = reaches(&lines, 70, &|line| code::without_number(line).is_some()) && counted(&lines);
+    let counts = |by: fn(u64, u64) -> bool| lines.len() >= 3 && goes_up(&lines, by);
+    // Where lines were left out before, their numbers say which: see `Rendering`.
+    let is_numbered = reaches(&lines, 70, &|line| code::without_number(line).is_some())
+        && (counts(|a, b| b == a + 1) || counts(|a, b| b > a) && elision::opens_gap(text).is_some());
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
     let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
     let form = |kind| Detected { kind, is_numbered, is_prose: false };
@@ -104,14 +107,10 @@ fn reaches(lines: &[&str], percent: usize, test: &dyn Fn(&str) -> bool) -> bool 
     passed >= needed
 }
 
-/// Returns whether the numbers before most lines go up by one; a column of numbers does not.
-fn is_counted(lines: &[&str]) -> bool {
-    let number = |line: &str| {
-        let start = line.trim_start();
-        start[..start.bytes().take_while(u8::is_ascii_digit).count()].parse::<u32>().ok()
-    };
-    let next =
-        lines.windows(2).filter(|pair| matches!((number(pair[0]), number(pair[1])), (Some(a), Some(b)) if b == a + 1));
+/// Returns whether the numbers before most lines go up as `by` says; those of a column do not.
+fn goes_up(lines: &[&str], by: fn(u64, u64) -> bool) -> bool {
+    let numbers = |pair: &[&str]| code::line_number(pair[0]).zip(code::line_number(pair[1]));
+    let next = lines.windows(2).filter(|pair| numbers(pair).is_some_and(|(a, b)| by(a, b)));
     next.count() * 10 >= (lines.len() - 1) * 6
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::text::elision::{self, Gone, Marks};
 use crate::text::language::Language;
 
-use super::{Class, Span};
+use super::{Class, Span, code};
 
 /// How lines end: a line feed, or `\n` spelled out in the body of a JSON string.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -111,6 +111,9 @@ impl<'t> Rendering<'t> {
         let (gone, earlier) = self.gone(pieces, gap.clone(), span);
         let archive_path = self.archive_path.or(earlier);
         let explains = !self.is_explained || (archive_path.is_some() && self.archive_path.is_none());
+        if !explains && self.numbers_tell(gone.lines, &gap, span) {
+            return;
+        }
         let mark = if explains {
             elision::first_gap(gone, Marks { language: self.language, archive_path })
         } else {
@@ -128,6 +131,17 @@ impl<'t> Rendering<'t> {
         } else if gap.end < span.end && !self.text[gap.end..].starts_with(' ') {
             self.out.push(' ');
         }
+    }
+
+    /// Returns whether the line numbers beside a gap say that these lines are missing, and no others.
+    fn numbers_tell(&self, lines: u64, gap: &Range<usize>, span: &Range<usize>) -> bool {
+        let line_end = self.line_end.as_str();
+        let before = self.text[span.start..gap.start].strip_suffix(line_end);
+        let before = before.and_then(|before| code::line_number(before.rsplit(line_end).next()?));
+        let is_whole = self.text[gap.clone()].ends_with(line_end);
+        let behind =
+            self.text[gap.end..span.end].split(line_end).next().filter(|_| is_whole).and_then(code::line_number);
+        before.zip(behind).is_some_and(|(before, behind)| before + lines + 1 == behind)
     }
 
     /// Returns the size of a gap with earlier marks in it, and the archive path that they name.

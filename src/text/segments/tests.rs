@@ -26,8 +26,8 @@ fn line() -> impl Strategy<Value = String> {
         1 => Just("Traceback (most recent call last):".to_owned()),
         1 => Just("ValueError: bad".to_owned()),
         1 => (0..999u32).prop_map(|n| format!("2026-05-01 INFO worker-{n} processed batch {n} ok")),
-        1 => (0..999u32).prop_map(|n| format!("[... {n} lines ...]")),
-        1 => (0..999u32).prop_map(|n| format!("words [... {n} characters ...] words").repeat(9)),
+        1 => (0..999u32).prop_map(|n| format!("[…{n} lines]")),
+        1 => (0..999u32).prop_map(|n| format!("words […{n} characters] words").repeat(9)),
         1 => Just("+changed".to_owned()),
         1 => Just("@@ -1,2 +1,2 @@".to_owned()),
         1 => Just("    def f(self, x):".to_owned()),
@@ -96,7 +96,7 @@ fn keep(seed: u64) -> impl Fn(usize) -> bool {
 }
 
 fn is_mark(source: &str) -> bool {
-    source.contains(" left out") || source.contains("[... ")
+    source.contains(" left out") || source.contains("[... ") || source.contains("[…")
 }
 
 fn check_pieces(text: &str, segments: &Segments) -> Result<(), TestCaseError> {
@@ -220,6 +220,7 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
         format!("[{}1]", large("1,")),
         large("\n"),
         large("[... "),
+        large("[…"),
     ];
     let small = |part: &str| part.repeat(500_000 / part.len());
     let more = [
@@ -231,7 +232,7 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
         format!("[1{}]", small(" ")),
         small("\r"),
         small("a\n"),
-        small("[... 7 lines ...]\n"),
+        small("[…7 lines]\n"),
         small("<"),
         small("<script"),
         small("<p>\n"),
@@ -297,7 +298,7 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
     assert!(out.ends_with("E123456: assertion failed in step 7\nexit code 1"), "{out}");
     assert!(out.len() < 1_500, "{out}");
     let later = Segments::of(&log).excerpt(&log, &|i| i == 1 || i == 100, Marks::default());
-    assert_eq!(later.lines().filter(|line| line.ends_with(" similar lines ...]")).count(), 1, "{later}");
+    assert_eq!(later.lines().filter(|line| line.ends_with(" similar lines]")).count(), 1, "{later}");
 }
 
 #[test]
@@ -313,10 +314,31 @@ fn marks_beside_a_gap_become_one() {
 }
 
 #[test]
+fn line_numbers_say_what_is_missing_behind_the_first_mark() {
+    let file = numbered(0..60, |i| format!("{}| let value_{i} = compute(\"the word number {i}\", {i});\n", i + 1));
+    let some = |i: usize| i % 10 < 3;
+    let cut = Segments::of(&file).excerpt(&file, &some, Marks::at("a.txt"));
+    let lines: Vec<&str> = cut.lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(lines.len(), 2, "the first gap, and the last, behind which no number is: {cut}");
+    assert!(lines[0].contains("; all of it: a.txt") && lines[1] == "[…7 lines]", "{cut}");
+    assert!(cut.contains("value_12 = compute(\"the word number 12\", 12);\n21| let value_20"), "{cut}");
+    // What is cut again is a numbered file still.
+    let segments = Segments::of(&cut);
+    assert_eq!(segments.kind(), Kind::Code);
+    let is_kept = |i: usize| !cut[segments.pieces()[i].range()].starts_with("21| ");
+    let again = segments.excerpt(&cut, &is_kept, Marks::default());
+    assert_eq!(again.matches("left out").count(), 2, "{again}");
+    // The numbers of hits jump by themselves.
+    let hits = numbered(0..60, |i| format!("{}:let value_{i} = compute(\"the word number {i}\", {i});\n", 7 * i + 1));
+    let cut = Segments::of(&hits).excerpt(&hits, &some, Marks::default());
+    assert_eq!(cut.lines().filter(|line| line.starts_with('[')).count(), 6, "{cut}");
+}
+
+#[test]
 fn a_gap_within_a_line_is_counted_in_characters() {
     let text = "One sentence of the text stands here. ".repeat(60);
     let out = Segments::of(&text).excerpt(&text, &|i| i != 2 && i != 4, Marks::default());
-    assert!(out.contains(" characters left out ...] One") && out.contains(" characters ...] One"), "{out}");
+    assert!(out.contains(" characters left out ...] One") && out.contains(" characters] One"), "{out}");
 }
 
 #[test]

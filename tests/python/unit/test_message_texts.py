@@ -27,14 +27,14 @@ def removed_text(before: str, after: str) -> str:
 
 
 def test_removed_text_is_what_lies_between_the_pieces_that_stay() -> None:
-    assert removed_text("one\ntwo\nthree\nfour", "one\n[... 2 lines ...]\nfour") == "two\nthree"
+    assert removed_text("one\ntwo\nthree\nfour", "one\n[…2 lines]\nfour") == "two\nthree"
     mark = "[... 1 line, 5 characters left out; all of it: a/0123456789abcdef.txt ...]"
-    assert removed_text("a\nb b\nc c\nd d\ne", f"a\n{mark}\nc c\n[... 3 characters ...]\ne") == (
+    assert removed_text("a\nb b\nc c\nd d\ne", f"a\n{mark}\nc c\n[…3 characters]\ne") == (
         "b b\n\nd d"
     )
     assert removed_text("all of it", "all of it") == ""
     assert removed_text("all of it", "something else") == "all of it"
-    assert removed_text("lone \ud800 one\nand more", "lone \ud800 one\n[... 8 characters ...]") == (
+    assert removed_text("lone \ud800 one\nand more", "lone \ud800 one\n[…8 characters]") == (
         "and more"
     )
 
@@ -64,7 +64,7 @@ def test_thoughts_are_said_too() -> None:
 
 def test_a_line_that_stays_is_not_found_inside_of_another_one() -> None:
     before = "{\n  first: 1\n  an end\n}\nend\nmore\nlast"
-    after = "{\n[... 2 lines ...]\nchanged\nend\n[... 1 line ...]\nlast"
+    after = "{\n[…2 lines]\nchanged\nend\n[…1 line]\nlast"
     assert removed_text(before, after) == "  first: 1\n  an end\n}\n\nmore"
 
 
