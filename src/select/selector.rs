@@ -12,12 +12,13 @@ use std::ops::Range;
 
 use crate::checkpoint;
 use crate::text::estimate::{count, index};
+use crate::text::segments::Class;
 
 use super::queue::{Choice, Queue};
 use super::scoring::{Document, LostName, Scoring};
 
 pub use rating::FIRST_MARK;
-use rating::{CROWD, FRAME, Rating, TALK, TEXT, recency};
+use rating::{CROWD, Crowds, FRAME, Rating, TALK, TEXT, recency};
 
 /// A text that may be cut.
 #[derive(Debug, Clone)]
@@ -125,12 +126,15 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
     let parts = &scoring.documents()[document].analysis.parts;
     let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
     let for_byte = block.full / count(bytes as usize).max(1.0);
-    let striking = parts.iter().filter(|part| part.class.stands_out()).count();
-    let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
+    let crowd = |class: Class| {
+        let alike = parts.iter().filter(|part| part.class == class).count();
+        (CROWD / count(alike).max(1.0)).min(1.0)
+    };
+    let crowds = Crowds { errors: crowd(Class::Error), outliers: crowd(Class::Outlier) };
     let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
     units.extend(parts.map(|(i, (part, mentions))| {
         let tokens = count(part.bytes as usize) * for_byte;
-        let rating = Rating::of(scoring, document, i, part.class, crowd);
+        let rating = Rating::of(scoring, document, i, part.class, crowds);
         unit(mentions, tokens, rating.within(block.weight, tokens * token_worth), part.is_fixed)
     }));
 }

@@ -17,8 +17,15 @@ pub struct Rating {
     pub otherwise: f32,
 }
 
+/// What an error and an outlier of a text count, from 0 to 1: each less, the more there are.
+#[derive(Clone, Copy, Default)]
+pub struct Crowds {
+    pub errors: f32,
+    pub outliers: f32,
+}
+
 impl Rating {
-    pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
+    pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowds: Crowds) -> Self {
         let Document { author, message, ref analysis, .. } = scoring.documents()[document];
         // A log or a table is rated like a result, whoever shows it.
         if matches!(author, Author::User | Author::Assistant) && !analysis.is_material() {
@@ -27,9 +34,10 @@ impl Rating {
         }
         let (class, factor) = match class {
             _ if !scoring.has_classes() => (0.0, 1.0),
-            Class::Error | Class::Outlier => (crowd * STRIKING, 1.0),
+            Class::Error => (crowds.errors * STRIKING, 1.0),
+            Class::Outlier => (crowds.outliers * STRIKING, 1.0),
             Class::Header if scoring.is_end(document, part) => (STRIKING, 1.0),
-            Class::NearError | Class::Header => (crowd * HELPFUL, 1.0),
+            Class::NearError | Class::Header => (crowds.errors.min(crowds.outliers) * HELPFUL, 1.0),
             Class::Repeat | Class::Noise => (0.0, QUIET),
             Class::Plain | Class::Edge => (0.0, 1.0),
         };
@@ -103,7 +111,7 @@ impl Selector<'_> {
         let frame = &self.frames[group];
         let of_passage = |&document: &usize| {
             let named = self.scoring.worth(self.scoring.mentions(document));
-            Rating::of(self.scoring, document, 0, Class::Plain, 0.0).worth(named)
+            Rating::of(self.scoring, document, 0, Class::Plain, Crowds::default()).worth(named)
         };
         let documents: f32 = frame.documents.iter().map(of_passage).sum();
         documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens

@@ -172,11 +172,18 @@ impl Segments {
         // Among similar lines a comment is not noise, and only the first header, or one that ends all, counts.
         let head = classes.iter().position(|class| *class == Class::Header);
         let is_end = |line: usize, class: Class| class == Class::Header && line + 1 == units.len();
-        let odd = odd::odd(text, &units);
-        let has_pattern = odd.is_some();
-        for line in odd.unwrap_or_default() {
-            if scans[line].words > 0 && head != Some(line) && !is_end(line, classes[line]) {
-                classes[line] = classes[line].or(Class::Outlier);
+        let pattern = odd::pattern(text, &units);
+        let has_pattern = pattern.is_some();
+        if let Some(pattern) = pattern {
+            for line in pattern.odd {
+                if scans[line].words > 0 && head != Some(line) && !is_end(line, classes[line]) {
+                    classes[line] = classes[line].or(Class::Outlier);
+                }
+            }
+            // Errors in lines of the pattern, as warnings of each module, hide the others.
+            let errors = pattern.usual.into_iter().filter(|&line| classes[line] == Class::Error);
+            for line in errors.skip(USUAL_ERRORS).collect::<Vec<_>>() {
+                classes[line] = Class::NearError;
             }
         }
         // A tool's line behind the numbered lines of a file: their number, and how to continue.
@@ -236,6 +243,9 @@ impl Segments {
         excerpt
     }
 }
+
+/// Lines of a text's pattern that count as errors.
+const USUAL_ERRORS: usize = 8;
 
 /// Bytes of a member, or of several in one piece, that are searched for keys.
 const MAX_KEY_BYTES: usize = 64;

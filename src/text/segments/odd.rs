@@ -39,8 +39,16 @@ const FIELDS: usize = 8;
 /// Compared bytes of a line.
 const LINE_BYTES: usize = 600;
 
-/// Returns the units with odd lines, in order; `None` for a text without a pattern.
-pub fn odd(text: &str, units: &[Unit]) -> Option<Vec<usize>> {
+/// Units of a text with a pattern, in order.
+pub struct Pattern {
+    /// Those with odd lines.
+    pub odd: Vec<usize>,
+    /// Those with a usual line: one of a usual shape, each field like the others of its column.
+    pub usual: Vec<usize>,
+}
+
+/// Returns `None` for a text without a pattern.
+pub fn pattern(text: &str, units: &[Unit]) -> Option<Pattern> {
     let said = units.iter().enumerate().filter(|(_, unit)| unit.opens).map(|(i, unit)| (i, line(text, *unit)));
     let lines: Vec<(usize, &str)> = said.filter(|(_, line)| is_compared(line)).collect();
     if lines.len() < MIN_LINES {
@@ -65,8 +73,8 @@ pub fn odd(text: &str, units: &[Unit]) -> Option<Vec<usize>> {
     };
     let mut usual = Usual::of(&sample, step, &place)?;
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
-    let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
-    let mut by_column = vec![Vec::new(); usual.columns.len()];
+    let (mut of_other_shape, mut usual_lines, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+    let mut by_column: Vec<Vec<OddField>> = usual.columns.iter().map(|_| Vec::new()).collect();
     // By column: the last regular field; mostly the next is the same.
     let mut last = vec![""; usual.columns.len()];
     let (mut shape_before, mut place) = (None, 0);
@@ -79,9 +87,12 @@ pub fn odd(text: &str, units: &[Unit]) -> Option<Vec<usize>> {
         };
         place = if shape_before == Some(line.shape) { place + 1 } else { 0 };
         shape_before = Some(line.shape);
+        let mut is_usual = true;
         let mut compare = |column: usize, field| {
-            usual.columns[column]
-                .compare(field, i, &mut last[column], &mut |distance, i| by_column[column].push((distance, i)));
+            usual.columns[column].compare(field, i, &mut last[column], &mut |distance, line| {
+                is_usual = false;
+                by_column[column].push(OddField { distance, line, value: FieldValue::of(field) });
+            });
         };
         let columns = match usual.shapes.get(&line.shape) {
             Some(ShapeColumns::Whole(columns)) => Some(columns),
@@ -101,24 +112,42 @@ pub fn odd(text: &str, units: &[Unit]) -> Option<Vec<usize>> {
         for (field, column) in line.fields.iter().zip(columns.clone()) {
             compare(column, field.of(line.text));
         }
+        if is_usual {
+            usual_lines.push(i);
+        }
     }
-    Some(few_of_each(of_other_shape, by_column, most))
+    Some(Pattern { odd: few_of_each(of_other_shape, by_column, most), usual: usual_lines })
+}
+
+/// A field unlike the others of its column.
+struct OddField {
+    /// See [`FieldColumn::compare`].
+    distance: f64,
+    line: usize,
+    value: FieldValue,
 }
 
 /// Returns the odd lines, in order. Another shape of more than `most` lines is not odd; of such a column only the ends are.
-fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<(f64, usize)>>, most: usize) -> Vec<usize> {
+fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<OddField>>, most: usize) -> Vec<usize> {
     let mut odd = of_other_shape;
     if odd.len() > most {
         odd.clear();
     }
     for mut of_column in by_column {
+        // A value that recurs is one of the usual that the sample lacks, or said by the first of its kind.
+        let mut seen: HashMap<FieldValue, usize, BuildMixedHasher> = HashMap::default();
+        of_column.retain(|field| {
+            let count = seen.entry(field.value).or_default();
+            *count += 1;
+            *count <= MIN_ODD
+        });
         if of_column.len() > most {
             // In a column with a long tail only its ends are odd.
-            of_column.retain(|(distance, _)| distance.is_finite());
-            of_column.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            of_column.retain(|field| field.distance.is_finite());
+            of_column.sort_by(|a, b| b.distance.total_cmp(&a.distance).then(a.line.cmp(&b.line)));
             of_column.truncate(MIN_ODD);
         }
-        odd.extend(of_column.into_iter().map(|(_, line)| line));
+        odd.extend(of_column.into_iter().map(|field| field.line));
     }
     odd.sort_unstable();
     odd.dedup();
@@ -219,7 +248,7 @@ impl Usual {
                 let of_part =
                     |(word, lines): (FieldValue, Vec<usize>)| (word, usual.columns_of(sample, &lines, 1, step));
                 ShapeColumns::ByWord(first, parts.into_iter().map(of_part).collect())
-            } else if let Some(parts) = parts(&lines, place) {
+            } else if let Some(parts) = parts(&lines, place).filter(|parts| is_record(parts)) {
                 let mut by_place = vec![NO_COLUMNS; 1 + parts.iter().map(|(place, _)| *place).max().unwrap_or(0)];
                 for (place, lines) in parts {
                     by_place[place] = usual.columns_of(sample, &lines, 1, step);
@@ -275,6 +304,12 @@ fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Op
     (is_few && count + strange(lines.len()) >= lines.len()).then_some(parts)
 }
 
+/// Returns whether each place has as many lines as the others, about: as many are in a row as a record has, not by chance.
+fn is_record(parts: &[(usize, Vec<usize>)]) -> bool {
+    let counts = || parts.iter().map(|(_, lines)| lines.len());
+    counts().max() <= counts().min().map(|least| 2 * least)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::units::units;
@@ -282,7 +317,7 @@ mod tests {
     use super::*;
 
     fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
-        super::odd(text, units).unwrap_or_default()
+        pattern(text, units).map_or_else(Vec::new, |pattern| pattern.odd)
     }
 
     /// Returns the odd lines among a hundred that `line` writes, the `odd` ones in their places.
@@ -392,6 +427,29 @@ mod tests {
                 let odd: Vec<&str> = odd(&text, &units).into_iter().map(|i| units[i].line(&text)).collect();
                 assert!(matches!(odd[..], [line] if line.contains(odd_one)), "{odd_one} {at}: {odd:?}");
             }
+        }
+    }
+
+    #[test]
+    fn among_lines_of_several_shapes_in_no_order_few_are_odd_by_chance() {
+        const MODULES: [&str; 8] = ["auth", "billing", "cart", "search", "mail", "queue", "index", "media"];
+        for seed in 0..20 {
+            let mut state = seed;
+            let mut chance = |of: usize| {
+                state = u64::wrapping_add(state, 0x9e37_79b9_7f4a_7c15);
+                let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                usize::try_from(mixed >> 33).unwrap() % of
+            };
+            let mut line = |i: usize| match chance(4) {
+                _ if i == 301 => "DEBUG sql rows=48000000 t=3ms\n".to_owned(),
+                0 => format!("INFO {} handled request in {}ms\n", MODULES[chance(8)], 3 + chance(88)),
+                1 => format!("DEBUG sql rows={} t={}ms\n", chance(50), 1 + chance(9)),
+                2 => format!("DEBUG {} pool size {}\n", MODULES[chance(7)], 1 + chance(20)),
+                _ => format!("WARN cache miss key=user:{}\n", i * 7 % 997),
+            };
+            let text: String = (0..2000).map(&mut line).collect();
+            let odd = odd(&text, &units(&text, false, |_| 0));
+            assert!(odd.contains(&301) && odd.len() <= 4 * MIN_ODD, "{seed}: {odd:?}");
         }
     }
 

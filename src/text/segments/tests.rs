@@ -314,6 +314,24 @@ fn marks_beside_a_gap_become_one() {
 }
 
 #[test]
+fn an_error_is_not_lost_among_warnings_of_each_module() {
+    let modules = ["auth", "billing", "cart", "search", "mail", "queue", "index", "media", "login"];
+    let line = |i: usize| match i * 37 % 101 % 3 {
+        0 => format!("10:{:02}:{:02} WARN {} slow call {}ms\n", i / 60, i % 60, modules[i * 31 % 97 % 9], 100 + i % 89),
+        _ => format!("10:{:02}:{:02} INFO {} handled {i}\n", i / 60, i % 60, modules[i * 29 % 83 % 9]),
+    };
+    let text = numbered(0..900, |i| if i == 300 { "10:05:00 ERROR mail is out of disk\n".into() } else { line(i) });
+    let segments = Segments::of(&text);
+    let errors: Vec<&str> = segments
+        .pieces()
+        .iter()
+        .filter(|piece| piece.class == Class::Error)
+        .map(|piece| &text[piece.range()])
+        .collect();
+    assert!(errors.len() <= 9 && errors.last().is_some_and(|last| last.contains("ERROR mail")), "{errors:?}");
+}
+
+#[test]
 fn line_numbers_say_what_is_missing_behind_the_first_mark() {
     let file = numbered(0..60, |i| format!("{}| let value_{i} = compute(\"the word number {i}\", {i});\n", i + 1));
     let some = |i: usize| i % 10 < 3;

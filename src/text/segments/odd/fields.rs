@@ -1,7 +1,7 @@
 //! Splits lines into fields, and reads their values.
 
 /// The identity of a field in its column: the bits of a number, or a hash of the bytes with runs of digits as one.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum FieldValue {
     Number(u64),
     Form(u64),
