@@ -37,10 +37,11 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 const MOSTLY_TALK: f32 = 0.8;
 
 /// Share of the room left for what the model says in messages without calls: its decisions and answers.
-const CONCLUSIONS_SHARE: f32 = 0.2;
+const CONCLUSIONS_SHARE: f32 = 0.3;
 
-/// The same for what it concludes in messages with calls, newest first: these come with the frames of their calls.
-const BESIDE_CALLS_SHARE: f32 = 0.15;
+/// The same for what it concludes in messages with calls, newest first: these come with the frames of their calls. Of 18 decisions
+/// beside 150 calls a step in 16,000 tokens keeps 9, 14 and 17 with 0.15, 0.22 and 0.3; recall at 25 % is .772, .772 and .759.
+const BESIDE_CALLS_SHARE: f32 = 0.22;
 
 /// The same for calls that say how the work stands: the newest plan of each tool, and what runs beside the conversation.
 const PROGRESS_SHARE: f32 = 0.2;
