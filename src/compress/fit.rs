@@ -390,7 +390,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut used = self.apply(selector);
         let mut steps = shrink_steps();
         while used > max_tokens && !selector.is_settled() {
-            selector.shrink((used - max_tokens).as_f32() * steps.next().unwrap_or(1.0));
+            let counted = used.as_f32() - (self.budget_tokens.as_f32() - self.room);
+            selector.shrink((used - max_tokens).as_f32() * steps.next().unwrap_or(1.0), counted);
             used = self.apply(selector);
         }
         used

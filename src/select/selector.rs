@@ -384,9 +384,11 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Undoes the last choices until `tokens` are free or only settled ones are left.
-    pub fn shrink(&mut self, tokens: f32) {
-        let goal = self.used - tokens;
+    /// Undoes the last choices until `over` of the `counted` tokens of the selection are free, or only settled ones are left.
+    ///
+    /// What was estimated too low, as JSON of many brackets and marks, is given up in proportion, or all of it would go.
+    pub fn shrink(&mut self, over: f32, counted: f32) {
+        let goal = self.used - over * (self.used / counted.max(1.0)).min(1.0);
         while self.used > goal && self.log.len() > self.settled {
             self.give_up();
         }

@@ -101,7 +101,7 @@ fn chosen(
         if tokens <= max_tokens {
             return Some((short, tokens));
         }
-        selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0));
+        selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0), tokens.as_f32());
     }
     None
 }
@@ -178,6 +178,23 @@ mod tests {
             assert!(rows.as_array().is_some_and(|rows| rows.len() > 1), "{short}");
         }
         assert_eq!(within(&rows(), Tokens(5), counter(), Marks::default()), None, "too few tokens for any of it");
+    }
+
+    #[test]
+    fn records_whose_brackets_cost_more_than_estimated_do_not_all_go() {
+        let record = |i: usize| {
+            let condition = |kind: &str, value: usize| serde_json::json!({"type": kind, "value": value});
+            serde_json::json!({
+                "meta": {"id": 1000 + i, "name": format!("svc-{i:05x}"), "labels": {"region": "eu", "owner": "ann"}},
+                "status": {"phase": "active", "conditions": [condition("Ready", 1), condition("Cpu", i % 80)]},
+            })
+        };
+        let records: Vec<_> = (0..400).map(record).collect();
+        let text = serde_json::to_string_pretty(&serde_json::json!({"items": records})).unwrap();
+        for max_tokens in [1_000, 2_000, 4_000, 8_000].map(Tokens) {
+            let (_, tokens) = within(&text, max_tokens, counter(), Marks::default()).unwrap();
+            assert!(tokens * 10 >= max_tokens * 7, "{tokens} of {max_tokens}");
+        }
     }
 
     #[test]

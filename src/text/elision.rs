@@ -192,12 +192,13 @@ pub const MAX_GAP_BYTES: usize = 512;
 
 /// Returns the gap and the archive path of a mark; `None` if `text` is not a mark.
 ///
-/// Ignores spaces and line ends around it. Reads at most five bytes of other texts.
+/// Ignores spaces and line ends around it, also one spelled out in a JSON string. Reads at most five bytes of other texts.
 pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     let spaces = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n')).count();
     let text = &text[spaces..];
     let [open, close] = form_of(text).filter(|_| text.len() <= MAX_GAP_BYTES)?;
-    let inner = text.trim_end().strip_prefix(open)?.strip_suffix(close)?;
+    let mark = text.trim_end();
+    let inner = mark.strip_suffix("\\n").unwrap_or(mark).strip_prefix(open)?.strip_suffix(close)?;
     let (measure, archive_path) = split_archive_path(inner);
     let measure = measure.strip_suffix(LEFT_OUT).or(measure.strip_prefix(OMITTED)).unwrap_or(measure);
     let mut gone = Gone::default();

@@ -70,7 +70,7 @@ fn what_is_given_up_can_be_taken_again() {
     let mut selector = selector(&mut scoring);
     selector.grow_all(300.0);
     let (taken, used) = (parts(&selector), selector.used());
-    selector.shrink(100.0);
+    selector.shrink(100.0, 1.0);
     assert!(parts(&selector) < taken && selector.used() <= used - 100.0);
     selector.grow_all(300.0);
     assert!(parts(&selector) + 2 >= taken && selector.used() <= 300.0);
@@ -84,7 +84,7 @@ fn what_is_given_up_is_named_nowhere_again() {
     let (all, worth) = (lost(&selector), selector.unit_worth(0));
     selector.take_part(0, 0);
     assert!(lost(&selector) < all && selector.unit_worth(0) < worth);
-    selector.shrink(1_000.0);
+    selector.shrink(1_000.0, 1.0);
     assert!(lost(&selector) == all && (selector.unit_worth(0) - worth).abs() < 1e-6);
 }
 
@@ -96,12 +96,12 @@ fn what_is_settled_is_given_up_last() {
     selector.settle();
     let used = selector.used();
     selector.grow_all(1_000.0);
-    selector.shrink(10_000.0);
+    selector.shrink(10_000.0, 1.0);
     assert!(selector.is_settled() && (selector.used() - used).abs() < 0.1);
     assert_eq!([0, 1, 2].map(|group| selector.is_open(group)), [false, true, false]);
     assert_eq!(selector.kept(1), Kept::Whole);
     selector.unsettle();
-    selector.shrink(10_000.0);
+    selector.shrink(10_000.0, 1.0);
     assert!((0..3).all(|group| !selector.is_open(group)));
 }
 

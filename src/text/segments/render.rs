@@ -1,8 +1,10 @@
 //! Joins pieces, with a mark for each gap.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::text::elision::{self, Gone, Marks};
+use crate::text::json_string::escapes;
 use crate::text::language::Language;
 
 use super::{Class, Span, code};
@@ -22,13 +24,16 @@ impl LineEnd {
     fn count(self, text: &str) -> u64 {
         match self {
             Self::Feed => text.bytes().filter(|&byte| byte == b'\n').count() as u64,
-            Self::Escape => text.matches("\\n").count() as u64,
+            Self::Escape => escapes(text).filter(|escape| &text[escape.clone()] == "\\n").count() as u64,
         }
     }
 }
 
 /// A gap this short is kept: its mark would be longer.
 const SHOWN_GAP_BYTES: usize = 8;
+
+/// Bytes of a line in which its number is searched.
+const MAX_LINE_BYTES: usize = 2000;
 
 /// Joins the pieces of a flat text.
 pub fn render(pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
@@ -43,7 +48,7 @@ pub fn render(pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: 
 ///
 /// All within `span`: the first piece of a JSON string has its key, too.
 pub fn absorb_marks(pieces: &[Span], text: &str, span: &Range<usize>, kept: &mut [bool]) {
-    let is_mark = |i: usize| read_mark(&text[within(pieces[i], span)]).is_some();
+    let is_mark = |i: usize| elision::read_gap(&text[within(pieces[i], span)]).is_some();
     for i in 1..pieces.len() {
         kept[i] = kept[i] && (kept[i - 1] || !is_mark(i));
     }
@@ -56,11 +61,6 @@ fn within(piece: Span, span: &Range<usize>) -> Range<usize> {
     piece.range().start.max(span.start)..piece.range().end.min(span.end)
 }
 
-/// Returns the gap that a piece marks, if it is a mark; a spelled-out line end may follow.
-fn read_mark(source: &str) -> Option<(Gone, Option<&str>)> {
-    elision::read_gap(source.strip_suffix("\\n").unwrap_or(source))
-}
-
 /// A text being written.
 pub struct Rendering<'t> {
     text: &'t str,
@@ -70,12 +70,24 @@ pub struct Rendering<'t> {
     archive_path: Option<&'t str>,
     /// Whether the mark that explains itself was written.
     is_explained: bool,
+    /// Whether any mark was written by this rendering.
+    has_mark: bool,
+    was_cut: OnceCell<bool>,
     pub out: String,
 }
 
 impl<'t> Rendering<'t> {
     pub fn new(text: &'t str, line_end: LineEnd, Marks { language, archive_path }: Marks<'t>) -> Self {
-        Self { text, line_end, language, archive_path, is_explained: false, out: String::new() }
+        Self {
+            text,
+            line_end,
+            language,
+            archive_path,
+            is_explained: false,
+            has_mark: false,
+            was_cut: OnceCell::new(),
+            out: String::new(),
+        }
     }
 
     /// Continues the output of another, with its marks counted.
@@ -108,18 +120,24 @@ impl<'t> Rendering<'t> {
     }
 
     fn push_gap(&mut self, pieces: &[Span], gap: Range<usize>, span: &Range<usize>) {
-        let (gone, earlier) = self.gone(pieces, gap.clone(), span);
+        let (mut gone, earlier) = self.gone(pieces, gap.clone(), span);
         let archive_path = self.archive_path.or(earlier);
         let explains = !self.is_explained || (archive_path.is_some() && self.archive_path.is_none());
-        if !explains && self.numbers_tell(gone.lines, &gap, span) {
-            return;
+        if let Some((missing, is_between)) = self.missing_numbers(&gap, span) {
+            // Lines that an earlier cut left out without a mark.
+            if missing > gone.lines && gone.lines > 0 && self.was_cut() {
+                gone = Gone { lines: missing, chars: 0, ..gone };
+            }
+            if self.has_mark && is_between && missing == gone.lines && !explains {
+                return;
+            }
         }
         let mark = if explains {
             elision::first_gap(gone, Marks { language: self.language, archive_path })
         } else {
             elision::later_gap(gone, self.language)
         };
-        self.is_explained = true;
+        (self.is_explained, self.has_mark) = (true, true);
         let before = &self.text[span.start..gap.start];
         let line_end = self.line_end.as_str();
         if !before.is_empty() && !before.ends_with(line_end) && !before.ends_with(' ') {
@@ -133,15 +151,36 @@ impl<'t> Rendering<'t> {
         }
     }
 
-    /// Returns whether the line numbers beside a gap say that these lines are missing, and no others.
-    fn numbers_tell(&self, lines: u64, gap: &Range<usize>, span: &Range<usize>) -> bool {
+    /// Returns how many lines a gap of whole lines has by the numbers beside it, or in it where none is; and whether one stands
+    /// before and one behind it.
+    fn missing_numbers(&self, gap: &Range<usize>, span: &Range<usize>) -> Option<(u64, bool)> {
         let line_end = self.line_end.as_str();
-        let before = self.text[span.start..gap.start].strip_suffix(line_end);
-        let before = before.and_then(|before| code::line_number(before.rsplit(line_end).next()?));
-        let is_whole = self.text[gap.clone()].ends_with(line_end);
+        let (before, behind) = (&self.text[span.start..gap.start], &self.text[gap.end..span.end]);
+        let inside = &self.text[gap.clone()];
+        if !inside.ends_with(line_end) && !behind.is_empty() {
+            return None;
+        }
+        let without_end = |text: &'t str| text.strip_suffix(line_end).unwrap_or(text);
+        let (before, inside) = (without_end(before), without_end(inside));
+        let near = before.floor_char_boundary(before.len().saturating_sub(MAX_LINE_BYTES));
+        let line = before[near..].rsplit_once(line_end).map_or(before, |(_, line)| line);
+        let before = Some(line).filter(|line| line.len() <= MAX_LINE_BYTES).and_then(code::line_number);
         let behind =
-            self.text[gap.end..span.end].split(line_end).next().filter(|_| is_whole).and_then(code::line_number);
-        before.zip(behind).is_some_and(|(before, behind)| before + lines + 1 == behind)
+            behind[..behind.floor_char_boundary(MAX_LINE_BYTES)].split(line_end).take(1).find_map(code::line_number);
+        let from = match before {
+            Some(before) => before + 1,
+            None => numbered(inside.split(line_end)).and_then(|(number, lines)| number.checked_sub(lines))?,
+        };
+        let to = match behind {
+            Some(behind) => behind,
+            None => numbered(inside.rsplit(line_end)).map(|(number, lines)| number + lines + 1)?,
+        };
+        Some((to.checked_sub(from)?, before.is_some() && behind.is_some()))
+    }
+
+    /// Returns whether the text has a mark of an earlier call.
+    fn was_cut(&self) -> bool {
+        *self.was_cut.get_or_init(|| elision::may_have_note(self.text))
     }
 
     /// Returns the size of a gap with earlier marks in it, and the archive path that they name.
@@ -155,7 +194,7 @@ impl<'t> Rendering<'t> {
         let mut from = gap.start;
         for piece in pieces {
             let range = within(*piece, span);
-            if let Some((gone, named)) = read_mark(&text[range.clone()]) {
+            if let Some((gone, named)) = elision::read_gap(&text[range.clone()]) {
                 count(&text[from..range.start]);
                 earlier = Some(earlier.map_or(gone, |earlier| earlier.and(gone)));
                 archive_path = archive_path.or(named);
@@ -182,4 +221,16 @@ impl<'t> Rendering<'t> {
         };
         (gone, archive_path)
     }
+}
+
+/// Returns the number of the first numbered line, and how many lines come before it, those of marks among them.
+fn numbered<'t>(lines: impl Iterator<Item = &'t str>) -> Option<(u64, u64)> {
+    let mut before = 0;
+    for line in lines {
+        if let Some(number) = code::line_number(line) {
+            return Some((number, before));
+        }
+        before += elision::read_gap(line).map_or(1, |(gone, _)| gone.lines);
+    }
+    None
 }
