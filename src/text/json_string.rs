@@ -58,9 +58,59 @@ pub fn escapes(body: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     })
 }
 
+/// What the body of a literal says.
+pub struct Unescaped {
+    pub text: String,
+    /// Behind each escape: the position in the text and in the body.
+    places: Vec<(usize, usize)>,
+}
+
+impl Unescaped {
+    /// Half of a surrogate pair is U+FFFD. O(n).
+    pub fn of(body: &str) -> Self {
+        let mut this = Self { text: String::with_capacity(body.len()), places: Vec::new() };
+        let mut from = 0;
+        for escape in escapes(body) {
+            this.text.push_str(&body[from..escape.start]);
+            this.text.push_str(&escaped_char(&body[escape.clone()]));
+            from = escape.end;
+            this.places.push((this.text.len(), from));
+        }
+        this.text.push_str(&body[from..]);
+        this
+    }
+
+    /// Returns the position in the body of one in the text.
+    pub fn in_body(&self, position: usize) -> usize {
+        let behind = self.places.partition_point(|(in_text, _)| *in_text <= position);
+        let (in_text, in_body) = behind.checked_sub(1).map_or((0, 0), |last| self.places[last]);
+        in_body + (position - in_text)
+    }
+}
+
+/// Returns what an escape stands for.
+fn escaped_char(escape: &str) -> String {
+    match escape {
+        r"\n" => "\n".to_owned(),
+        r"\t" => "\t".to_owned(),
+        _ => serde_json::from_str(&["\"", escape, "\""].concat()).unwrap_or_else(|_| "\u{fffd}".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_literal_says_is_found_in_it() {
+        let body = r"a\n\u4e2d\ud83d\ude00b\\n\ud800c";
+        let said = Unescaped::of(body);
+        assert_eq!(said.text, "a\n中😀b\\n\u{fffd}c");
+        for (shown, at) in [("a", 0), ("\n", 1), ("中", 3), ("😀", 9), ("b", 21), ("\\", 22), ("n", 24), ("c", 31)] {
+            assert_eq!(said.in_body(said.text.find(shown).unwrap()), at, "{shown}");
+        }
+        assert_eq!(said.in_body(said.text.len()), body.len());
+    }
 
     #[test]
     fn a_literal_ends_at_the_first_quote_that_is_not_escaped() {

@@ -6,7 +6,8 @@ use super::severity::{Level, Scan};
 use super::units::Unit;
 use super::{Class, log};
 
-/// Returns a line without its number, as `cat -n` and file tools print it: `  12\t`, `  12→`, `12: `, `12|`, `12-`.
+/// Returns a line without its number, as `cat -n` and file tools print it: `  12\t`, `  12→`, `12: `, `12|`, `12-`; the tab may be
+/// spelled out, in a JSON string.
 pub fn without_number(line: &str) -> Option<&str> {
     let spaces = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let start = &line[spaces..];
@@ -17,6 +18,7 @@ pub fn without_number(line: &str) -> Option<&str> {
     let rest = &start[digits..];
     let rest =
         rest.strip_prefix(['\t', '→', '|']).or_else(|| rest.strip_prefix(": ")).or_else(|| rest.strip_prefix(":\t"));
+    let rest = rest.or_else(|| start[digits..].strip_prefix("\\t"));
     // A search prints `12-` and `12:` around a hit in one file; `12:30` is a time.
     let marked =
         || start[digits..].strip_prefix(['-', ':']).filter(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));

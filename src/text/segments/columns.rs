@@ -100,38 +100,40 @@ impl Columns {
         }
     }
 
-    /// Returns the class of each row.
-    pub fn classes(&self) -> Vec<Class> {
+    /// Returns the class of each row, and the odd cells as (row, column).
+    pub fn classes(&self) -> (Vec<Class>, Vec<(u32, usize)>) {
         let mut classes = vec![Class::Plain; self.rows as usize];
+        let mut odd = Vec::new();
         for &row in &self.same {
             classes[row as usize] = Class::Repeat;
         }
         if self.rows < MIN_ROWS {
-            return classes;
+            return (classes, odd);
         }
-        let mut mark = |rows: &[u32]| {
+        let mut mark = |rows: &[u32], column: Option<usize>| {
             if rows.len() * COMMON <= classes.len() || rows.len() == 1 {
                 for &row in rows {
                     classes[row as usize] = Class::Outlier;
+                    odd.extend(column.map(|column| (row, column)));
                 }
             }
         };
-        for column in &self.columns {
-            mark(&column.rare(self.rows));
-            mark(&column.far());
+        for (at, column) in self.columns.iter().enumerate() {
+            mark(&column.rare(self.rows), Some(at));
+            mark(&column.far(), Some(at));
             for rows in column.of_another_kind(self.rows) {
-                mark(&rows);
+                mark(&rows, Some(at));
             }
         }
-        mark(&self.errors);
+        mark(&self.errors, None);
         let usual = self.shapes.values().map(Vec::len).max().unwrap_or(0);
         if usual * 2 > self.rows as usize {
             let mut others: Vec<u32> =
                 self.shapes.values().filter(|rows| rows.len() < usual).flatten().copied().collect();
             others.sort_unstable();
-            mark(&others);
+            mark(&others, None);
         }
-        classes
+        (classes, odd)
     }
 }
 
@@ -145,13 +147,18 @@ impl Value {
 }
 
 impl Column {
+    /// Returns whether enough rows have the column to say what is usual in it: most of them, or many.
+    fn is_known(&self, rows: u32) -> bool {
+        self.cells * 2 >= rows || self.cells >= RARE
+    }
+
     /// Returns the rows with a rare value of a category.
     fn rare(&self, rows: u32) -> Vec<u32> {
-        let few = CATEGORIES.0.max(rows / CATEGORIES.1) as usize;
-        if self.is_free || self.values.len() > few || self.values.is_empty() || self.cells * 2 < rows {
+        let few = CATEGORIES.0.max(self.cells.min(rows) / CATEGORIES.1) as usize;
+        if self.is_free || self.values.len() > few || self.values.is_empty() || !self.is_known(rows) {
             return Vec::new();
         }
-        let limit = (rows / RARE).max(1);
+        let limit = (self.cells.min(rows) / RARE).max(1);
         let most = self.values.values().map(|value| value.count).max().unwrap_or(0);
         let rare = self.values.values().filter(|value| value.count <= limit && value.count < most);
         let mut rare: Vec<u32> = rare.flat_map(|value| value.rows.iter().copied()).collect();
@@ -161,7 +168,7 @@ impl Column {
 
     /// Returns the rows with a rare kind of cell: an empty one among words, a word among numbers.
     fn of_another_kind(&self, rows: u32) -> [Vec<u32>; 3] {
-        let limit = if self.cells * 2 < rows { 0 } else { (rows / RARE).max(1) };
+        let limit = if self.is_known(rows) { (self.cells.min(rows) / RARE).max(1) } else { 0 };
         let numbers = if self.numbers.len() <= limit as usize { &self.numbers[..] } else { &[] };
         let few = |kind: &Value| if kind.count <= limit { kind.rows.clone() } else { Vec::new() };
         let numbers = numbers.iter().map(|(row, _)| *row).take(MAX_ROWS_OF_VALUE).collect();
@@ -227,7 +234,7 @@ mod tests {
             let row = columns.row(format!("{i}").as_bytes(), false);
             columns.cell(row, 0, cell.as_bytes());
         }
-        let classes = columns.classes();
+        let (classes, _) = columns.classes();
         (0..classes.len()).filter(|&row| classes[row] == Class::Outlier).collect()
     }
 

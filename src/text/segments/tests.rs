@@ -257,7 +257,7 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
 }
 
 /// A text of numbered lines.
-fn numbered(lines: Range<usize>, line: impl Fn(usize) -> String) -> String {
+pub fn numbered(lines: Range<usize>, line: impl Fn(usize) -> String) -> String {
     lines.map(line).collect()
 }
 
@@ -267,11 +267,11 @@ fn classed(text: &str) -> Vec<(Class, &str)> {
     segments.pieces().iter().map(|piece| (piece.class, &text[piece.range()])).collect()
 }
 
-fn class_of(text: &str, part: &str) -> Class {
+pub fn class_of(text: &str, part: &str) -> Class {
     classed(text).into_iter().find(|(_, source)| source.contains(part)).map(|(class, _)| class).unwrap()
 }
 
-fn with_classes(text: &str, classes: &[Class], archive_path: Option<&str>) -> String {
+pub fn with_classes(text: &str, classes: &[Class], archive_path: Option<&str>) -> String {
     let segments = Segments::of(text);
     segments.excerpt(
         text,
@@ -357,55 +357,6 @@ fn a_gap_within_a_line_is_counted_in_characters() {
     let text = "One sentence of the text stands here. ".repeat(60);
     let out = Segments::of(&text).excerpt(&text, &|i| i != 2 && i != 4, Marks::default());
     assert!(out.contains(" characters left out ...] One") && out.contains(" characters] One"), "{out}");
-}
-
-#[test]
-fn rows_of_json_that_differ_stand_out() {
-    let mut rows: Vec<String> = (0..60)
-        .map(|i| {
-            format!(
-                r#"{{"id": {i}, "title": "Result {i}", "url": "https://ex.org/{i}", "score": 0.{i:03}, "status": "ok", "snippet": "lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem ipsum dolor"}}"#
-            )
-        })
-        .collect();
-    rows[30] = rows[30].replace("\"ok\"", "\"FAILED-482910\"");
-    rows[41] = rows[41].replace("0.041", "991.50e7");
-    rows[47] = rows[47].replace("\"url\"", "\"link\"");
-    rows[52] = rows[52].replace("\"Result 52\"", "null");
-    let text = format!("[{}]", rows.join(", "));
-    let out = with_classes(&text, &[Class::Outlier, Class::Header], Some("r.json"));
-    assert!(out.contains("FAILED-482910") && out.contains("991.50e7") && out.contains("\"link\""), "{out}");
-    assert!(out.contains("\"title\": null"), "{out}");
-    assert!(out.contains("\"… 29 of 60 rows left out; all of it: r.json …\""), "{out}");
-    assert_eq!(serde_json::from_str::<Vec<Value>>(&out).unwrap().len(), 10, "{out}");
-    assert_eq!(class_of(&text, "\"id\": 0,"), Class::Header);
-    assert_eq!(class_of(&text, "\"id\": 59,"), Class::Edge);
-    // Once more: the counts add up.
-    let again = with_classes(&out, &[Class::Header, Class::Edge], None);
-    assert!(again.contains(" of 60 rows left out"), "{again}");
-}
-
-#[test]
-fn a_long_string_in_json_is_opened() {
-    let log: String = numbered(0..80, |i| format!("line {i} \\\"quoted\\\" of the output \\u4e2d\\n"));
-    let text =
-        format!(r#"{{"exit_code": 1, "stdout": "{log}ValueError: bad input\n", "n": 123456789012345678901234}}"#);
-    let out = with_classes(&text, &[Class::Error], None);
-    let value: Value = serde_json::from_str(&out).unwrap();
-    assert!(value["stdout"].as_str().unwrap().ends_with("ValueError: bad input\n"), "{out}");
-    assert!(value["stdout"].as_str().unwrap().contains(" lines, "), "{out}");
-    assert!(out.starts_with("{\"exit_code\": 1"), "{out}");
-    assert!(out.len() < 400, "{out}");
-}
-
-#[test]
-fn members_left_out_are_counted_under_a_free_key() {
-    let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
-    let text = format!("{{\"…\": \"mine {}\", {}}}", "x".repeat(60), members.join(", "));
-    let segments = Segments::of(&text);
-    let out = segments.excerpt(&text, &|i| i == 0 || i == 5, Marks::default());
-    let value: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(value["…2"], "11 of 13 keys left out", "{out}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
-use crate::text::json_string::escape_end;
 
 use super::{Class, Span, at};
 
@@ -60,7 +59,7 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
         if line.len() <= PART_BYTES.1 {
             units.push(Unit::of_line(start..end));
         } else {
-            parts(text, start..end, Style { escaped: false, tags }, &mut units);
+            parts(text, start..end, tags, &mut units);
         }
         units[first].says = at(start + before(line)).min(units[first].end);
         start = end;
@@ -84,17 +83,8 @@ pub fn cut(units: &[Unit], places: &[usize]) -> Vec<Unit> {
     cut
 }
 
-/// How a long line is split.
-#[derive(Copy, Clone)]
-pub struct Style {
-    /// The line is the body of a JSON string: no cut inside an escape.
-    pub escaped: bool,
-    /// Between two tags is a good place.
-    pub tags: bool,
-}
-
-/// Splits a line into parts; an earlier mark is a part of its own.
-pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut Vec<Unit>) {
+/// Splits a line into parts, with `tags` also between tags; an earlier mark is a part of its own.
+fn parts(text: &str, line: std::ops::Range<usize>, tags: bool, units: &mut Vec<Unit>) {
     let find = |from: usize| {
         elision::find_gap(&text[from..line.end]).map_or(line.end..line.end, |(start, end)| from + start..from + end)
     };
@@ -102,7 +92,7 @@ pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut
     while from < line.end {
         let end = match from {
             _ if from == mark.start => mark.end,
-            _ => next_cut(text.as_bytes(), from, mark.start, style),
+            _ => next_cut(text.as_bytes(), from, mark.start, tags),
         };
         // A line end is not a part of its own, nor behind a mark.
         let is_end = line.end - end <= 2 && text[end..line.end].trim().is_empty();
@@ -118,21 +108,18 @@ pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut
 /// Returns the end of the part at `from`: `end`, or the best place within [`PART_BYTES`].
 ///
 /// The last of the best places wins. A place inside a word, number, path or URL is the last resort.
-fn next_cut(bytes: &[u8], from: usize, end: usize, style: Style) -> usize {
+fn next_cut(bytes: &[u8], from: usize, end: usize, tags: bool) -> usize {
     let (least, most) = PART_BYTES;
     if end - from <= most {
         return end;
     }
     let limit = from + most;
-    if style.escaped {
-        return next_cut_between_escapes(bytes, from..end, style);
-    }
     let (mut best, mut best_rank) = (None, 0);
     for position in (from + least..=limit).rev() {
         if bytes[position] & 0xc0 == 0x80 {
             continue;
         }
-        let rank = rank(bytes, position, style);
+        let rank = rank(bytes, position, tags);
         if best.is_none() || rank > best_rank {
             (best, best_rank) = (Some(position), rank);
         }
@@ -144,45 +131,19 @@ fn next_cut(bytes: &[u8], from: usize, end: usize, style: Style) -> usize {
     best.unwrap_or(end)
 }
 
-/// As [`next_cut`], forwards: only so the starts of escapes are known.
-fn next_cut_between_escapes(bytes: &[u8], line: std::ops::Range<usize>, style: Style) -> usize {
-    let (least, limit) = (line.start + PART_BYTES.0, line.start + PART_BYTES.1);
-    let (mut position, mut best, mut best_rank) = (line.start, line.end, 0);
-    while position <= limit && position < line.end {
-        let rank = if position < least { 0 } else { rank(bytes, position, style) };
-        if position >= least && (rank >= best_rank || best == line.end) {
-            (best, best_rank) = (position, rank);
-        }
-        position = match bytes[position] {
-            b'\\' => escape_end(bytes, position),
-            _ => char_boundary(bytes, position + 1),
-        };
-    }
-    best
-}
-
-/// Returns the first character boundary at or behind `position`.
-fn char_boundary(bytes: &[u8], mut position: usize) -> usize {
-    while bytes.get(position).is_some_and(|byte| byte & 0xc0 == 0x80) {
-        position += 1;
-    }
-    position
-}
-
 /// Rates a cut between two characters, from 0 to 5.
-fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
+fn rank(bytes: &[u8], position: usize, tags: bool) -> u8 {
     let before = &bytes[..position];
     let next = bytes[position];
-    // Within a word, as most places are; an escape ends in a letter.
-    if !style.escaped && before.last().is_some_and(|last| is_word(*last)) {
+    // Within a word, as most places are.
+    if before.last().is_some_and(|last| is_word(*last)) {
         return 0;
     }
     match before {
         [.., b'\n' | b'\r'] if next != b'\n' => 5,
-        [.., b'\\', b'n'] if style.escaped => 5,
         // 。 ！ ？
         [.., 0xe3, 0x80, 0x82] | [.., 0xef, 0xbc, 0x81 | 0x9f] | [.., b'.' | b'!' | b'?', b' '] if next != b' ' => 4,
-        [.., b'>'] if style.tags && next == b'<' => 4,
+        [.., b'>'] if tags && next == b'<' => 4,
         // ； ， 、
         [.., 0xef, 0xbc, 0x9b | 0x8c]
         | [.., 0xe3, 0x80, 0x81]

@@ -1,19 +1,28 @@
 //! Splits JSON into pieces.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::text::json_string::escape_end;
+use crate::text::json_string::Unescaped;
 use crate::text::segments::log::{self, Rules};
 use crate::text::segments::severity::{Level, Scan, scan};
-use crate::text::segments::units::{self, Style, Unit};
-use crate::text::segments::{Class, Span, at};
+use crate::text::segments::units::{self, Unit};
+use crate::text::segments::{Class, Segments, Span, at};
 
 use super::parse::{parse, value_start};
-use super::rows::{Rows, class_of};
+use super::rows::{Rows, behind_comma, class_of, value_end};
 use super::{Node, Shape, Tree};
 
 /// Larger rows are opened; in smaller ones the cells mean more together.
-const OPENED_ROW_BYTES: u32 = 400;
+pub(super) const OPENED_ROW_BYTES: u32 = 400;
+/// Most bytes of an indented row for each of these.
+const MAX_INDENTED: usize = 4;
+
+/// Fewest containers of an object that are rows by name: fewer are parts of one thing.
+const MIN_NAMED_ROWS: u32 = 8;
+
+/// Fewest values of an array that are read as lines.
+const MIN_LINES: usize = 12;
 
 /// Most bytes before JSON on the first line: a line number, a status.
 const MAX_LEAD_BYTES: usize = 40;
@@ -32,7 +41,8 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     };
     let pieces = lines_around(&text[..from], 0);
     let before = pieces.len();
-    let mut build = Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces };
+    let mut build =
+        Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces, odd_cells: BTreeSet::new() };
     build.all();
     let mut pieces = build.pieces;
     // Nothing but space behind it is a part of it.
@@ -101,6 +111,8 @@ struct Build<'t> {
     found: &'t [Node],
     nodes: Vec<Node>,
     pieces: Vec<Span>,
+    /// Where odd cells of opened rows start.
+    odd_cells: BTreeSet<usize>,
 }
 
 impl Build<'_> {
@@ -116,16 +128,15 @@ impl Build<'_> {
                     depth += 1;
                     let inside = match node.shape {
                         Shape::Leaf => {
-                            self.piece(node.end, class);
+                            let is_odd = self.odd_cells.range(node.start as usize..node.end as usize).next().is_some();
+                            self.piece(node.end, if is_odd { class.or(Class::Outlier) } else { class });
                             Vec::new()
                         }
                         Shape::Text => {
                             self.parts(node);
                             Vec::new()
                         }
-                        Shape::Array | Shape::Lines if depth <= MAX_ROWS_DEPTH && self.has_rows(index) => {
-                            self.rows(index)
-                        }
+                        _ if depth <= MAX_ROWS_DEPTH && self.has_rows(index) => self.rows(index),
                         Shape::Array | Shape::Object | Shape::Lines => self.values(index, node.shape),
                     };
                     tasks.extend(inside.into_iter().rev());
@@ -155,9 +166,51 @@ impl Build<'_> {
         let children: Vec<usize> = self.children(index).collect();
         let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
         if shape == Shape::Array {
+            for (class, of_line) in classes.iter_mut().zip(self.as_lines(&children)) {
+                *class = class.or(of_line);
+            }
             log::edges(&mut classes, (1, 1));
         }
         children.into_iter().zip(classes).map(|(child, class)| Task::Node(child, class)).collect()
+    }
+
+    /// Returns the classes of an array's plain values, read as the lines of a text; none for few values, or containers.
+    fn as_lines(&self, children: &[usize]) -> Vec<Class> {
+        let is_plain = |child: &usize| matches!(self.found[*child].shape, Shape::Leaf | Shape::Text);
+        if children.len() < MIN_LINES || !children.iter().all(is_plain) {
+            return Vec::new();
+        }
+        let bytes = self.text.as_bytes();
+        let (mut text, mut ends) = (String::new(), Vec::with_capacity(children.len()));
+        for &child in children {
+            let Node { start, end, .. } = self.found[child];
+            let mut position = start as usize;
+            while position < end as usize {
+                let value = position..value_end(bytes, position);
+                position = behind_comma(bytes, value.end);
+                let source = &self.text[value];
+                let body = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+                text.push_str(
+                    &body.map_or_else(|| source.to_owned(), |body| Unescaped::of(body).text.replace('\n', " ")),
+                );
+                text.push('\n');
+            }
+            ends.push(text.len());
+        }
+        let segments = Segments::of(&text);
+        let mut pieces = segments.pieces().iter().peekable();
+        let mut class_until = |end: usize| {
+            let mut class = Class::Noise;
+            while let Some(piece) = pieces.peek().filter(|piece| (piece.start as usize) < end) {
+                class = class.or(piece.class);
+                if piece.end as usize > end {
+                    break;
+                }
+                pieces.next();
+            }
+            class
+        };
+        ends.into_iter().map(&mut class_until).collect()
     }
 
     fn children(&self, index: usize) -> impl Iterator<Item = usize> {
@@ -182,18 +235,32 @@ impl Build<'_> {
         self.pieces.push(Span { start, end, class });
     }
 
-    /// Returns whether the elements of an array are rows: two containers or more, and otherwise only marks.
+    /// Returns whether the elements of an array are rows: two containers or more, and otherwise only marks; or the members of
+    /// an object that has many, by name.
     fn has_rows(&self, index: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let least = if self.found[index].shape == Shape::Object { MIN_NAMED_ROWS } else { 2 };
         let (mut rows, mut others) = (0, 0);
         for child in self.children(index) {
             let Node { start, count, .. } = self.found[child];
-            if matches!(self.text.as_bytes()[start as usize], b'{' | b'[') { rows += count } else { others += count }
+            let value = value_start(bytes, start as usize).unwrap_or(start as usize);
+            if matches!(bytes[value], b'{' | b'[') { rows += count } else { others += count }
         }
-        rows > 1 && others * 4 <= rows
+        rows >= least && others * 4 <= rows
+    }
+
+    /// Returns whether a row is one piece: by its bytes without the spaces of indentation.
+    fn is_small(&self, node: Node) -> bool {
+        let source = &self.text.as_bytes()[node.start as usize..node.end as usize];
+        let is_dense = || {
+            source.len() <= MAX_INDENTED * OPENED_ROW_BYTES as usize
+                && source.iter().filter(|byte| !byte.is_ascii_whitespace()).count() <= OPENED_ROW_BYTES as usize
+        };
+        node.shape != Shape::Leaf && (source.len() <= OPENED_ROW_BYTES as usize || is_dense())
     }
 
     /// Returns the task for the rows of an array.
-    fn rows(&self, index: usize) -> Vec<Task> {
+    fn rows(&mut self, index: usize) -> Vec<Task> {
         let mut rows = Rows::default();
         let children: Vec<usize> = self.children(index).collect();
         let mut numbers: Vec<Range<usize>> = Vec::with_capacity(children.len());
@@ -202,7 +269,8 @@ impl Build<'_> {
             let first = rows.add(self.text, start as usize..end as usize) as usize;
             numbers.push(first..first + count as usize);
         }
-        let kinds = rows.classes();
+        let (kinds, odd_cells) = rows.classes();
+        self.odd_cells.extend(odd_cells);
         let of_rows = |rows: Range<usize>| kinds[rows].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
         let mut classes: Vec<Class> = numbers.into_iter().map(of_rows).collect();
         log::edges(&mut classes, (2, 2));
@@ -210,33 +278,24 @@ impl Build<'_> {
             *first = Class::Header.or(*first);
         }
         let task = |(child, class): (usize, Class)| {
-            let node = self.found[child];
-            let is_small = node.shape != Shape::Leaf && node.end - node.start <= OPENED_ROW_BYTES;
-            if is_small { Task::Row(child, class) } else { Task::Node(child, class) }
+            if self.is_small(self.found[child]) { Task::Row(child, class) } else { Task::Node(child, class) }
         };
         children.into_iter().zip(classes).map(task).collect()
     }
 
-    /// Opens a long string: its lines, and the parts of long ones.
+    /// Opens a long string: what it says is split as any other text.
     fn parts(&mut self, node: Node) {
         let body = body(self.text, node);
-        let mut units: Vec<Unit> = Vec::new();
-        for line in lines(self.text, body.clone()) {
-            if line.len() <= units::PART_BYTES.1 {
-                units.push(Unit::of_line(line));
-            } else {
-                units::parts(self.text, line, Style { escaped: true, tags: false }, &mut units);
-            }
-        }
-        let is_listing = units.len() as u64 * 200 > body.len() as u64 * 3 / 2;
-        let least = if is_listing { Level::Weak } else { Level::Strong };
-        let rules = Rules { least, mask_quotes: false, is_search: false, has_headings: false, edges: (2, 2) };
-        let classes = log::classes(self.text, &units, &scans(self.text, &units), &rules);
+        let said = Unescaped::of(&self.text[body.clone()]);
         let first = self.pieces.len();
-        self.pieces.extend(units::join(self.text, &units, &classes, &[]));
         // The key and opening brackets before it belong to the first part.
-        let start = if first == 0 { 0 } else { self.pieces[first - 1].end };
-        self.pieces[first].start = start;
+        let mut start = self.pieces.last().map_or(0, |last| last.end);
+        for piece in Segments::of(&said.text).pieces() {
+            let end = at(body.start + said.in_body(piece.end as usize));
+            self.pieces.push(Span { start, end, class: piece.class });
+            start = end;
+        }
+        debug_assert!(self.pieces.len() > first, "a long string says something");
     }
 }
 
@@ -245,24 +304,4 @@ pub fn body(text: &str, node: Node) -> Range<usize> {
     let start = node.start as usize;
     // Only a key has a colon behind it.
     value_start(text.as_bytes(), start).unwrap_or(start) + 1..node.end as usize - 1
-}
-
-/// Iterates over the lines of a string's body, split behind `\n` escapes.
-fn lines(text: &str, body: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let bytes = &text.as_bytes()[..body.end];
-    let mut start = body.start;
-    std::iter::from_fn(move || {
-        let first = start;
-        let mut position = start;
-        while let Some(step) = bytes.get(position..)?.iter().position(|&byte| byte == b'\\') {
-            let escape = position + step;
-            position = escape_end(bytes, escape).min(bytes.len());
-            if bytes.get(escape + 1) == Some(&b'n') {
-                start = position;
-                return Some(first..start);
-            }
-        }
-        start = bytes.len();
-        (first < start).then_some(first..start)
-    })
 }

@@ -72,3 +72,6 @@ impl Tree {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,9 @@
 //! Finds rows of a JSON array that differ from the others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::text::json_string;
 use crate::text::segments::Class;
@@ -11,102 +11,169 @@ use crate::text::segments::columns::Columns;
 use crate::text::segments::severity::{Level, scan};
 
 use super::Shape;
-use super::parse::skip_spaces;
+use super::build::OPENED_ROW_BYTES;
+use super::parse::{skip_spaces, value_start};
 
 /// Most columns that are compared; a map from ids to values has as many keys as entries.
 const MAX_COLUMNS: usize = 256;
 
-/// Collects the rows of one array.
+/// Deeper containers within a row are not compared.
+const MAX_DEPTH: usize = 8;
+
+/// Collects the rows of one array, or the values of an object that has one for each name.
 #[derive(Default)]
 pub struct Rows {
     columns: Columns,
-    /// By hash of the key, quotes included.
-    names: HashMap<u64, usize>,
-    /// The columns of the last row, in order: mostly the next row has the same.
-    order: Vec<(Range<usize>, usize)>,
+    /// By hash of the keys that lead to a cell.
+    paths: HashMap<u64, usize>,
+    /// The keys of the last row, in order: mostly the next row has the same.
+    order: Vec<Known>,
+    /// Where cells of large rows start, with their row and column.
+    cells: Vec<(u32, usize, usize)>,
+}
+
+/// A key that was seen.
+struct Known {
+    key: Range<usize>,
+    /// Hash of the keys that lead to its object.
+    outside: u64,
+    path: u64,
+    column: usize,
+}
+
+/// An open container of a row.
+struct Open {
+    /// Hash of the keys that lead to it.
+    path: u64,
+    is_object: bool,
+    /// Whether it is or is in an array, of which rows have more or less.
+    is_listed: bool,
+    /// Number of elements so far.
+    place: usize,
 }
 
 impl Rows {
-    /// Adds the consecutive values in `text[range]`, valid JSON; returns the number of the first.
+    /// Adds the consecutive values or members in `text[range]`, valid JSON; returns the number of the first.
     pub fn add(&mut self, text: &str, range: Range<usize>) -> u32 {
         let text = &text[..range.end];
         let bytes = text.as_bytes();
         let (mut position, mut first) = (range.start, None);
         while position < range.end {
+            position = value_start(bytes, position).unwrap_or(position);
             let end = value_end(bytes, position);
             let row = self.row(text, position..end);
             first = first.or(Some(row));
-            position = skip_spaces(bytes, end);
-            if bytes.get(position) == Some(&b',') {
-                position = skip_spaces(bytes, position + 1);
-            }
+            position = behind_comma(bytes, end);
         }
         first.unwrap_or(0)
     }
 
     fn row(&mut self, text: &str, range: Range<usize>) -> u32 {
         let bytes = text.as_bytes();
-        let is_object = bytes[range.start] == b'{';
-        let is_container = is_object || bytes[range.start] == b'[';
         let mut cells: Vec<(usize, Range<usize>)> = Vec::with_capacity(self.order.len());
-        let (mut shape, mut is_error, mut place) = (0_u64, false, 0);
-        let mut position = if is_container { skip_spaces(bytes, range.start + 1) } else { range.end };
-        while position < range.end && !matches!(bytes[position], b'}' | b']') {
-            let mut column = place;
-            if is_object {
-                let key_end = json_string::end(bytes, position).unwrap_or(range.end);
-                let (index, hash) = self.column(bytes, position..key_end, place);
-                column = index;
-                // A sum: the order of keys makes no difference.
-                shape = shape.wrapping_add(hash);
-                position = skip_spaces(bytes, skip_spaces(bytes, key_end) + 1);
-            }
-            let end = value_end(bytes, position);
-            if bytes[position] == b'"' {
-                is_error |= scan(&text[position + 1..end - 1], false).level >= Level::Weak;
-            }
-            if column < MAX_COLUMNS && !matches!(bytes[position], b'{' | b'[') {
-                cells.push((column, position..end));
-            }
-            place += 1;
-            position = skip_spaces(bytes, end);
-            if bytes.get(position) == Some(&b',') {
+        let (mut shape, mut is_error, mut nth) = (0_u64, false, 0);
+        let mut open: Vec<Open> = Vec::new();
+        let (mut position, mut path, mut column) = (range.start, 0, MAX_COLUMNS);
+        let is_container = |position: usize| matches!(bytes[position], b'{' | b'[');
+        while position < range.end && (is_container(position) || !open.is_empty()) {
+            if is_container(position) && open.len() < MAX_DEPTH {
+                let is_object = bytes[position] == b'{';
+                let is_listed = open.last().is_some_and(|outside| outside.is_listed || !is_object);
+                open.push(Open { path, is_object, is_listed, place: 0 });
                 position = skip_spaces(bytes, position + 1);
+            } else {
+                let end = value_end(bytes, position);
+                if bytes[position] == b'"' {
+                    is_error |= scan(&text[position + 1..end - 1], false).level >= Level::Weak;
+                }
+                if column < MAX_COLUMNS && !is_container(position) {
+                    cells.push((column, position..end));
+                }
+                position = behind_comma(bytes, end);
             }
+            while position < range.end && matches!(bytes[position], b'}' | b']') {
+                let closed = open.pop();
+                if open.is_empty() && closed.as_ref().is_some_and(|root| !root.is_object) {
+                    shape = closed.map_or(0, |root| root.place as u64);
+                }
+                position = behind_comma(bytes, position + 1);
+            }
+            let depth = open.len();
+            let Some(outside) = open.last_mut().filter(|_| position < range.end) else { break };
+            if outside.is_object {
+                let key = position..json_string::end(bytes, position).unwrap_or(range.end);
+                position = skip_spaces(bytes, skip_spaces(bytes, key.end) + 1);
+                (path, column) = self.column(bytes, key, outside.path, nth);
+                if !outside.is_listed {
+                    // A sum: the order of keys makes no difference.
+                    shape = shape.wrapping_add(path);
+                }
+            } else {
+                // Elements of the row itself are columns, those of a list in it are alike.
+                let place = if depth == 1 { outside.place as u64 + 1 } else { 0 };
+                path = mixed(outside.path, place);
+                column = self.column_of(path);
+            }
+            outside.place += 1;
+            nth += 1;
         }
         let row = self.columns.row(&bytes[range.clone()], is_error);
-        self.columns.shape(row, if is_object { shape } else { place as u64 });
+        self.columns.shape(row, shape);
+        let is_large = range.len() > OPENED_ROW_BYTES as usize;
         for (column, cell) in cells {
+            if is_large {
+                self.cells.push((row, column, cell.start));
+            }
             self.columns.cell(row, column, &bytes[cell]);
         }
         row
     }
 
-    /// Returns the column of a key, and the key's hash.
-    fn column(&mut self, bytes: &[u8], key: Range<usize>, place: usize) -> (usize, u64) {
-        let hash = xxh3_64(&bytes[key.clone()]);
-        if let Some((known, column)) = self.order.get(place)
-            && bytes[known.clone()] == bytes[key.clone()]
+    /// Returns the path and the column of a key in the object at path `outside`.
+    fn column(&mut self, bytes: &[u8], key: Range<usize>, outside: u64, nth: usize) -> (u64, usize) {
+        if let Some(known) = self.order.get(nth)
+            && known.outside == outside
+            && bytes[known.key.clone()] == bytes[key.clone()]
         {
-            return (*column, hash);
+            return (known.path, known.column);
         }
-        let next = self.names.len();
-        let column = *self.names.entry(hash).or_insert(next);
-        if place < self.order.len() {
-            self.order[place] = (key, column);
-        } else if place < MAX_COLUMNS {
-            self.order.push((key, column));
+        let path = xxh3_64_with_seed(&bytes[key.clone()], outside);
+        let column = self.column_of(path);
+        let known = Known { key, outside, path, column };
+        if nth < self.order.len() {
+            self.order[nth] = known;
+        } else if nth < MAX_COLUMNS {
+            self.order.push(known);
         }
-        (column, hash)
+        (path, column)
     }
 
-    pub fn classes(&self) -> Vec<Class> {
-        self.columns.classes()
+    fn column_of(&mut self, path: u64) -> usize {
+        let next = self.paths.len();
+        *self.paths.entry(path).or_insert(next)
+    }
+
+    /// Returns the class of each row, and where odd cells of large rows start.
+    pub fn classes(&self) -> (Vec<Class>, Vec<usize>) {
+        let (classes, odd) = self.columns.classes();
+        let odd: HashSet<(u32, usize)> = odd.into_iter().collect();
+        let cells = self.cells.iter().filter(|(row, column, _)| odd.contains(&(*row, *column)));
+        (classes, cells.map(|&(_, _, start)| start).collect())
     }
 }
 
+fn mixed(path: u64, place: u64) -> u64 {
+    (path ^ (place + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+/// Returns the next position behind a value that ends at `position`, and a comma.
+pub fn behind_comma(bytes: &[u8], position: usize) -> usize {
+    let position = skip_spaces(bytes, position);
+    if bytes.get(position) == Some(&b',') { skip_spaces(bytes, position + 1) } else { position }
+}
+
 /// Returns the position behind the value at `position`, valid JSON.
-fn value_end(bytes: &[u8], position: usize) -> usize {
+pub fn value_end(bytes: &[u8], position: usize) -> usize {
     let mut depth = 0_usize;
     let mut position = position;
     while let Some(&byte) = bytes.get(position) {

@@ -1,0 +1,135 @@
+use serde_json::{Value, json};
+
+use crate::text::elision::Marks;
+use crate::text::segments::tests::{class_of, numbered, with_classes};
+use crate::text::segments::{Class, Segments};
+
+#[test]
+fn rows_of_json_that_differ_stand_out() {
+    let mut rows: Vec<String> = (0..60)
+        .map(|i| {
+            format!(
+                r#"{{"id": {i}, "title": "Result {i}", "url": "https://ex.org/{i}", "score": 0.{i:03}, "status": "ok", "snippet": "lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem ipsum dolor"}}"#
+            )
+        })
+        .collect();
+    rows[30] = rows[30].replace("\"ok\"", "\"FAILED-482910\"");
+    rows[41] = rows[41].replace("0.041", "991.50e7");
+    rows[47] = rows[47].replace("\"url\"", "\"link\"");
+    rows[52] = rows[52].replace("\"Result 52\"", "null");
+    let text = format!("[{}]", rows.join(", "));
+    let out = with_classes(&text, &[Class::Outlier, Class::Header], Some("r.json"));
+    assert!(out.contains("FAILED-482910") && out.contains("991.50e7") && out.contains("\"link\""), "{out}");
+    assert!(out.contains("\"title\": null"), "{out}");
+    assert!(out.contains("\"… 29 of 60 rows left out; all of it: r.json …\""), "{out}");
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&out).unwrap().len(), 10, "{out}");
+    assert_eq!(class_of(&text, "\"id\": 0,"), Class::Header);
+    assert_eq!(class_of(&text, "\"id\": 59,"), Class::Edge);
+    // Once more: the counts add up.
+    let again = with_classes(&out, &[Class::Header, Class::Edge], None);
+    assert!(again.contains(" of 60 rows left out"), "{again}");
+}
+
+#[test]
+fn a_long_string_in_json_is_opened() {
+    let log: String = numbered(0..80, |i| format!("line {i} \\\"quoted\\\" of the output \\u4e2d\\n"));
+    let text =
+        format!(r#"{{"exit_code": 1, "stdout": "{log}ValueError: bad input\n", "n": 123456789012345678901234}}"#);
+    let out = with_classes(&text, &[Class::Error], None);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert!(value["stdout"].as_str().unwrap().ends_with("ValueError: bad input\n"), "{out}");
+    assert!(value["stdout"].as_str().unwrap().contains(" lines, "), "{out}");
+    assert!(out.starts_with("{\"exit_code\": 1"), "{out}");
+    assert!(out.len() < 400, "{out}");
+}
+
+#[test]
+fn members_left_out_are_counted_under_a_free_key() {
+    let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
+    let text = format!("{{\"…\": \"mine {}\", {}}}", "x".repeat(60), members.join(", "));
+    let segments = Segments::of(&text);
+    let out = segments.excerpt(&text, &|i| i == 0 || i == 5, Marks::default());
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["…2"], "11 of 13 keys left out", "{out}");
+}
+
+/// Asserts that of many values that `record` makes, one where `change` was made stands out, and hardly another.
+fn stands_out(shape: &str, text_of: impl Fn(&[Value]) -> String, change: impl Fn(&mut Value), odd: &str) {
+    let record = |i: usize| {
+        let (region, owner) = (["eu", "us"][i % 2], ["ann", "bob", "cy"][i % 3]);
+        json!({
+            "meta": {"id": 1000 + i, "labels": {"region": region, "owner": owner}},
+            "status": {"phase": "active", "conditions": [{"type": "Ready", "value": "True"}, {"type": "Cpu", "value": 10 + i * 37 % 70}]},
+        })
+    };
+    for at in [3, 200, 396] {
+        let mut records: Vec<Value> = (0..400).map(record).collect();
+        change(&mut records[at]);
+        let text = text_of(&records);
+        let segments = Segments::of(&text);
+        let odd_ones: Vec<&str> = segments
+            .pieces()
+            .iter()
+            .filter(|piece| piece.class.stands_out())
+            .map(|piece| &text[piece.range()])
+            .collect();
+        assert!(odd_ones.len() <= 3 && odd_ones.iter().any(|piece| piece.contains(odd)), "{shape} {at}: {odd_ones:?}");
+    }
+}
+
+#[test]
+fn a_cell_that_differs_stands_out_however_deep_it_lies() {
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
+    let list = |records: &[Value]| pretty(&json!({"apiVersion": "v1", "items": records}));
+    let lines = |records: &[Value]| records.iter().map(|record| record.to_string() + "\n").collect::<String>();
+    let by_name = |records: &[Value]| {
+        let named = records.iter().enumerate().map(|(i, record)| (format!("svc-{i:05x}"), record.clone()));
+        pretty(&Value::Object(named.collect()))
+    };
+    let large = |records: &[Value]| {
+        let mut records = records.to_vec();
+        for record in &mut records {
+            record["spec"] = (0..20).map(|i| (format!("field{i}"), json!("the same value in each"))).collect();
+        }
+        pretty(&records.into())
+    };
+    stands_out("list", list, |record| record["status"]["phase"] = "quarantined".into(), "quarantined");
+    stands_out("lines", lines, |record| record["status"]["conditions"][1]["value"] = 91_823.into(), "91823");
+    stands_out("by name", by_name, |record| record["meta"]["labels"]["owner"] = "mallory".into(), "mallory");
+    stands_out("by name", by_name, |record| record["meta"]["labels"]["quirk"] = true.into(), "quirk");
+    stands_out("large", large, |record| record["status"]["phase"] = "quarantined".into(), "quarantined");
+}
+
+#[test]
+fn a_column_of_few_rows_has_its_own_usual_values() {
+    let event = |i: usize| match i % 3 {
+        0 => json!({"event": "login", "user": format!("u{i}"), "reason": "bad password"}),
+        1 => json!({"event": "payment", "amount": 10 + i % 90, "currency": "EUR"}),
+        _ => json!({"event": "heartbeat", "seq": i}),
+    };
+    let mut events: Vec<Value> = (0..600).map(event).collect();
+    events[301]["currency"] = "KPW".into();
+    events[420]["reason"] = "impossible travel".into();
+    let out = with_classes(&Value::from(events).to_string(), &[Class::Outlier], None);
+    assert!(out.contains("KPW") && out.contains("impossible travel"), "{out}");
+    assert!(serde_json::from_str::<Vec<Value>>(&out).unwrap().len() < 12, "{out}");
+}
+
+#[test]
+fn text_in_strings_is_read_as_the_text_that_it_is() {
+    let line = |i: usize| match i {
+        301 => "10:05:01 INFO sent 900000 messages to ledger".to_owned(),
+        _ => format!("10:{:02}:{:02} INFO sent {} messages to queue", i / 60, i % 60, 1000 + i * 37 % 8000),
+    };
+    let lines: Vec<String> = (0..600).map(line).collect();
+    let numbered: Vec<String> = lines.iter().enumerate().map(|(i, line)| format!("{}\t{line}", i + 1)).collect();
+    for value in [
+        json!({"stdout": lines.join("\n"), "exit_code": 0}),
+        json!({"content": numbered.join("\n")}),
+        json!({"lines": lines}),
+    ] {
+        let out = with_classes(&value.to_string(), &[Class::Outlier], None);
+        assert!(out.contains("sent 900000 messages to ledger") && out.len() < 900, "{out}");
+        serde_json::from_str::<Value>(&out).unwrap();
+    }
+}
