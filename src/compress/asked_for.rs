@@ -43,7 +43,11 @@ impl Documents {
                 continue;
             };
             // The output of a program is weighed by its lines.
-            let may_answer = is_said || of.author == Author::Result && of.analysis.kind() == Some(Kind::Plain);
+            let may_answer = match of.author {
+                Author::User | Author::Assistant | Author::Call => true,
+                Author::Result => of.analysis.kind() == Some(Kind::Plain),
+                Author::System => false,
+            };
             if !may_answer || !of.analysis.terms.iter().any(|&term| asked.contains(term)) {
                 continue;
             }
