@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::message::{Field, Role};
+use crate::message::Field;
 use crate::select::selector::{Kept, Selector};
 use crate::select::within::within;
 use crate::text::analysis::Analysis;
@@ -50,8 +50,8 @@ impl Fit<'_, '_, '_> {
         more
     }
 
-    /// Returns the text of a block within `may_have` tokens, `left` more than now: the selected parts and some of the
-    /// longest gap, or else its ends, except of the user's texts.
+    /// Returns the text of a block within `may_have` tokens, `left` more than now: the selected parts, which may be what is asked
+    /// for, and some of the longest gap; its ends where none is selected.
     fn with_more(
         &self,
         block: usize,
@@ -62,14 +62,14 @@ impl Fit<'_, '_, '_> {
         let Candidate { entry, piece, .. } = self.candidates[block];
         let archive_path = self.archive_paths.path(self.draft, entry, piece);
         let marks = self.draft.marks(archive_path.as_deref());
-        let ends = || within(self.before(block), may_have, self.draft.counter, marks);
-        let is_users = self.draft.entries[entry].role == Role::User;
         match (selector.kept(block), &self.before[block].analysis) {
-            (Kept::Some, Some(analysis)) => self
-                .with_gap(block, analysis, left, marks, selector)
-                .filter(|(_, tokens)| *tokens <= may_have)
-                .or_else(|| if is_users { None } else { ends() }),
-            _ => ends(),
+            (Kept::Some, Some(analysis)) => {
+                let mut more = [left, left * 3 / 4, left / 2].into_iter();
+                more.find_map(|left| {
+                    self.with_gap(block, analysis, left, marks, selector).filter(|(_, tokens)| *tokens <= may_have)
+                })
+            }
+            _ => within(self.before(block), may_have, self.draft.counter, marks),
         }
     }
 

@@ -27,6 +27,7 @@ MAY_BE_NAMES = [
     ("The hook was skipped with --no-verify by the intern.", "What about --no-verify?"),
     ("The tank behind the barn is at 87% since then.", "What is at 87%?"),
     ("The lease is with O'Brien until autumn.", "What does O'Brien have?"),
+    ("The price of blue harvest is thirty since spring.", 'What is the price of "blue harvest"?'),
     ("合同由王建国保管，原件在保险柜里。", "王建国保管什么？"),
     ("周会改到三号会议室开。", "三号会议室有什么？"),
 ]
@@ -61,8 +62,15 @@ def conversation(role: str, facts: list[tuple[str, str]] = NAMED) -> list[dict[s
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You help."}]
     for number, (said, _) in enumerate(facts):
         text = f"{prose(16)} {said} {prose(16)}"
-        if role == "tool":
-            function = {"name": "read_file", "arguments": f'{{"path": "notes/{number}.txt"}}'}
+        if role in ("tool", "call"):
+            path = f"notes/{number}.txt"
+            function = {"name": "read_file", "arguments": json.dumps({"path": path})}
+            if role == "call":
+                function = {
+                    "name": "write_file",
+                    "arguments": json.dumps({"path": path, "content": text}, ensure_ascii=False),
+                }
+                text = "Written."
             call = {"id": f"c{number}", "type": "function", "function": function}
             messages += [
                 {"role": "user", "content": "Go on, please."},
@@ -79,13 +87,13 @@ def conversation(role: str, facts: list[tuple[str, str]] = NAMED) -> list[dict[s
     return messages
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+@pytest.mark.parametrize("role", ["user", "assistant", "tool", "call"])
 def test_the_sentence_that_is_asked_for_stays_of_a_long_message(role: str) -> None:
     talk = conversation(role)
     for said, question in NAMED:
         messages = [*talk, {"role": "user", "content": question}]
         fitted = fit_messages(messages, count_tokens(messages) // 8).messages
-        assert any(said in str(message["content"]) for message in fitted[:-1]), question
+        assert any(said in str(message) for message in fitted[:-1]), question
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])

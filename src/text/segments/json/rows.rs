@@ -148,9 +148,13 @@ impl Rows {
         (path, column)
     }
 
+    /// Returns the column of a path; [`MAX_COLUMNS`] for those that are too many.
     fn column_of(&mut self, path: u64) -> usize {
         let next = self.paths.len();
-        *self.paths.entry(path).or_insert(next)
+        if next < MAX_COLUMNS {
+            return *self.paths.entry(path).or_insert(next);
+        }
+        self.paths.get(&path).copied().unwrap_or(MAX_COLUMNS)
     }
 
     /// Returns the class of each row, and where odd cells of large rows start.
@@ -162,6 +166,7 @@ impl Rows {
     }
 }
 
+/// Returns the path of an element of the array at `path`.
 fn mixed(path: u64, place: u64) -> u64 {
     (path ^ (place + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
