@@ -18,6 +18,15 @@ const MAX_RUNS: usize = 8;
 const TAIL: f64 = 4.0;
 /// They may lie beyond it by this fraction of the range in any case.
 const NEAR: f64 = 8.0;
+/// Numbers whose ends tell how far others lie, and how many of them are an end at least.
+const MIN_ENDS: usize = 16;
+const OF_END: usize = 4;
+/// Numbers too few for [`least`].
+const FEW: std::ops::Range<usize> = MIN_ENDS..96;
+/// Few numbers reach down to zero if the second is at most so many of their usual distances above it: about 2, by chance 4.
+const OF_ZERO: f64 = 4.0;
+/// See [`least`].
+const SMALLER: f64 = 16.0;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
@@ -74,7 +83,7 @@ impl FieldColumn {
         match values {
             values if is_numbers => {
                 let units = few(units, MAX_VALUES, numbers.len(), strange);
-                Self::Numbers(Numbers::of(&mut numbers, sampled), values, units)
+                Self::Numbers(Numbers::of(&mut numbers, sampled, fields.clone().any(is_padded)), values, units)
             }
             Some(values) if !numbers.is_empty() => Self::Text(String::new(), Some(values), Vec::new()),
             values => text(values),
@@ -160,9 +169,9 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Reorders `numbers`, which are in the order of lines.
-    fn of(numbers: &mut [f64], sampled: Sampled) -> Self {
+    fn of(numbers: &mut [f64], sampled: Sampled, is_padded: bool) -> Self {
         let counting = Counting::of(numbers, sampled);
-        Self { range: range(numbers, sampled.strange), counting }
+        Self { range: range(numbers, sampled.strange, is_padded), counting }
     }
 
     /// Returns how far a number lies beyond the others, if it does; one out of sequence is odd.
@@ -256,24 +265,47 @@ fn numbers_within<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> 
             run.push(number);
         }
     }
-    by_run.iter_mut().map(|numbers| Numbers::of(numbers, sampled)).collect()
+    by_run.iter_mut().map(|numbers| Numbers::of(numbers, sampled, false)).collect()
 }
 
 /// Returns the range of numbers without `strange` ones, extended by its length on both sides, or by less where they end
-/// abruptly; negative only if one is.
-fn range(numbers: &mut [f64], strange: usize) -> (f64, f64) {
+/// abruptly; negative only if one is. Numbers with zeros before them begin at zero.
+fn range(numbers: &mut [f64], strange: usize, is_padded: bool) -> (f64, f64) {
     numbers.sort_unstable_by(f64::total_cmp);
     let strange = strange.min((numbers.len() - 1) / 2);
     let last = numbers.len() - 1;
     let (low, high) = (numbers[strange], numbers[last - strange]);
     let (mut below, mut above) = (low - (high - low), high + (high - low));
-    if strange > 2 {
+    if numbers.len() >= MIN_ENDS {
         // The first and the last may be odd themselves; of whole numbers the last one may be missing.
         let beyond = |distance: f64| (TAIL * distance).max((high - low) / NEAR);
-        below = below.max(numbers[1] - beyond(low - numbers[1]));
-        above = above.min(numbers[last - 1] + beyond(numbers[last - 1] - high));
+        let end = strange.max(OF_END);
+        if strange > 2 {
+            below = below.max(numbers[1] - beyond(low - numbers[1]));
+        }
+        above = above.min(numbers[last - 1] + beyond(numbers[last - 1] - numbers[last - end]));
     }
-    (if low < 0.0 { below } else { below.max(least(numbers)).max(0.0) }, above)
+    let least = if is_padded { 0.0 } else { least(numbers).max(least_of_few(numbers)).max(0.0) };
+    (if low < 0.0 { below } else { below.max(least) }, above)
+}
+
+/// Returns whether a number has zeros before it, as minutes and seconds.
+fn is_padded(field: &str) -> bool {
+    matches!(field.as_bytes(), [b'0', b'0'..=b'9', ..])
+}
+
+/// Returns [`least`] of few numbers, by the distances of the smaller half: 0 is odd among 1000 to 9000.
+/// Reorders `numbers`.
+fn least_of_few(numbers: &mut [f64]) -> f64 {
+    if !FEW.contains(&numbers.len()) {
+        return f64::NEG_INFINITY;
+    }
+    let half = numbers.len() / 2;
+    let (smaller, &mut middle, _) = numbers.select_nth_unstable_by(half, f64::total_cmp);
+    // The first may itself be odd.
+    let (_, &mut smallest, _) = smaller.select_nth_unstable_by(1, f64::total_cmp);
+    let apart = (middle - smallest) / f64::from(count(half - 1));
+    if smallest > OF_ZERO * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
 }
 
 /// Returns the common start of all but a few fields; empty if it is short.

@@ -1,0 +1,220 @@
+use super::super::units::units;
+use super::fields::number;
+use super::*;
+
+fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
+    pattern(text, units).map_or_else(Vec::new, |pattern| pattern.odd)
+}
+
+/// Returns the odd lines among a hundred that `line` writes, the `odd` ones in their places.
+fn odd_among(line: impl Fn(usize) -> String, odd_lines: &[(usize, &str)]) -> Vec<String> {
+    let mut lines: Vec<String> = (0..100).map(line).collect();
+    for (at, odd) in odd_lines {
+        lines[*at] = (*odd).to_owned();
+    }
+    let text = lines.join("\n");
+    let units = units(&text, false, |_| 0);
+    odd(&text, &units).into_iter().map(|i| units[i].line(&text).to_owned()).collect()
+}
+
+#[test]
+fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
+    type Line = fn(usize) -> String;
+    let cases: [(Line, &str); 33] = [
+        (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
+        (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
+        (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
+        (
+            |i| format!("{{\"ts\":{},\"level\":\"info\",\"status\":200}}", i * 1000),
+            r#"{"ts":61000,"level":"info","status":507}"#,
+        ),
+        (|i| format!("web-{:x}   1/1   Running   0   {i}m", i * 7919), "web-7c9fd   0/1   CrashLoopBackOff   17   3m"),
+        (|i| format!("64 bytes: icmp_seq={i} time={} ms", 20 + i % 11), "64 bytes: icmp_seq=61 time=1893 ms"),
+        (|i| format!("tenant.{i}.max=200"), "tenant.61.max=0"),
+        (|i| format!("第{i}号订单 已发货 状态正常"), "第61号订单 磁盘已满 状态异常"),
+        (|i| format!("10.0.{}.{} srv{i}.corp", i % 7, 1 + i * 37 % 250), "203.0.113.66 srv61.corp"),
+        (|i| format!("copied /srv/data/{:x} in {i} s", i * 7919), "copied /etc/shadow in 61 s"),
+        (|i| format!("stock of {i}: {} pieces", 40 + i * 37 % 460), "stock of 61: 0 pieces"),
+        (|i| format!("第{i}次 耗时{}毫秒", 20 + i % 30), "第61次 耗时90011毫秒"),
+        (|i| format!("支付 ¥{} 完成 {i}", 20 + i % 30), "支付 ¥90011 完成 61"),
+        (|i| format!("room {i}: {}°C", 20 + i % 9), "room 61: 90°C"),
+        (|i| format!("took{}ms for {i}", 20 + i % 30), "took90011ms for 61"),
+        (|i| format!("worker-{} served {i}", i % 7), "worker-99 served 61"),
+        (|i| format!("[{i}/100] Building src/f{i}.c.o"), "src/f61.c:12:5: error: unknown type name 'foo'"),
+        // Another unit, and none.
+        (|i| format!("GET /a/{i} took {}ms", 10 + i * 37 % 80), "GET /a/61 took 41min"),
+        (|i| format!("{}K  ./f{i}", 10 + i * 37 % 80), "41G  ./f61"),
+        (|i| format!("c{i} up {}d", 10 + i * 37 % 80), "c61 up 41"),
+        // One of the numbers in a field.
+        (|i| format!("op{i} [{}/{}/{}]", 10 + i % 31, 10 + i % 29, 10 + i % 23), "op61 [14/88120/31]"),
+        (|i| format!("pkg{i}@4.{}.{}", i % 21, i % 10), "pkg61@9.1.0"),
+        (|i| format!("node-{i:04}  Ready  {}d  v1.29.3", 10 + i * 37 % 80), "node-0061  Ready  61d  v1.18.0"),
+        (|i| format!("img{i}.png {}x{}", 800 + i * 37 % 200, 600 + i * 41 % 200), "img61.png 1x1"),
+        (|i| format!("job{i} took 1m{}s", 10 + i * 37 % 50), "job61 took 9m41s"),
+        (|i| format!("reg{i} 0x00{:02x}", i * 37 % 256), "reg61 0xffff"),
+        // Numbers that end abruptly, and one not far behind.
+        (|i| format!("/dev/sd{i}  50G  {}% /mnt/v{i}", 10 + i * 37 % 51), "/dev/sd61  50G  100% /mnt/v61"),
+        (|i| format!("node {i} {}%", 60 + i * 37 % 31), "node 61 3%"),
+        // A number said twice or out of turn, where all others count.
+        (|i| format!("{i},{}.00,debit,acct-{}", 100 + i * 370 % 800, i % 9), "17,950.00,debit,acct-4"),
+        (|i| format!("SKU-{i:05};{};ok", 100 + i * 370 % 800), "SKU-00017;412;ok"),
+        (|i| format!("    CODE_{i} = {},", 300 + 2 * i), "    CODE_61 = 317,"),
+        // What looks like comments.
+        (|i| format!("  # aws_instance.web[{i}] will be created"), "  # aws_db_instance.main must be replaced"),
+        (|i| format!("//app/mod{}:lib{i}", i % 40), "//app/mod12:lib12 (manual, testonly)"),
+    ];
+    for (line, odd) in cases {
+        for at in [0, 61, 99] {
+            assert_eq!(odd_among(line, &[(at, odd)]), [odd]);
+        }
+        assert_eq!(odd_among(line, &[]), Vec::<String>::new(), "{odd}");
+    }
+}
+
+#[test]
+fn a_number_is_far_from_others_that_come_in_turn() {
+    for period in 1..16 {
+        for count in [100, 300, 600, 900, 1_300, 3_000] {
+            let value = |i: usize| if i == 61 { 90_011 } else { 20 + i % period };
+            let line = |i: usize| format!("heartbeat {i} of node latency={}ms", value(i));
+            let text = (0..count).map(line).collect::<Vec<_>>().join("\n");
+            let units = units(&text, false, |_| 0);
+            assert!(odd(&text, &units).contains(&61), "{period} {count}");
+        }
+    }
+}
+
+#[test]
+fn a_line_of_a_record_is_held_against_the_same_line_of_others() {
+    type Record = fn(usize) -> String;
+    let cases: [(Record, &str, &str); 5] = [
+        (|i| format!("[user{i}]\nshell = /bin/sh\nquota = {}\nadmin = no", 10 + i % 80), "admin = no", "admin = yes"),
+        (|i| format!("[user{i}]\nshell = /bin/sh\nquota = {}", 10 + i % 80), "/bin/sh", "/usr/sbin/nologin"),
+        (|i| format!("[user{i}]\nadmin = 0\nquota = {}", 10 + i % 80), "admin = 0", "admin = 40"),
+        (|i| format!("<order id=\"{i}\">\n<state>paid</state>\n<sum>{}</sum>\n</order>", i % 90), "paid", "disputed"),
+        (|i| format!("<tr>\n<td>{i}</td>\n<td>n{}</td>\n<td>paid</td>\n</tr>", i % 9), "paid", "refused"),
+    ];
+    for (record, usual, odd_one) in cases {
+        for at in [3, 200, 399] {
+            let record = |i: usize| if i == at { record(i).replace(usual, odd_one) } else { record(i) };
+            let text = (0..400).map(record).collect::<Vec<_>>().join("\n");
+            let units = units(&text, false, |_| 0);
+            let odd: Vec<&str> = odd(&text, &units).into_iter().map(|i| units[i].line(&text)).collect();
+            assert!(matches!(odd[..], [line] if line.contains(odd_one)), "{odd_one} {at}: {odd:?}");
+        }
+    }
+}
+
+#[test]
+fn among_lines_of_several_shapes_in_no_order_few_are_odd_by_chance() {
+    const MODULES: [&str; 8] = ["auth", "billing", "cart", "search", "mail", "queue", "index", "media"];
+    for seed in 0..20 {
+        let mut state = seed;
+        let mut chance = |of: usize| mixed(&mut state) % of;
+        let mut line = |i: usize| match chance(4) {
+            _ if i == 301 => "DEBUG sql rows=48000000 t=3ms\n".to_owned(),
+            0 => format!("INFO {} handled request in {}ms\n", MODULES[chance(8)], 3 + chance(88)),
+            1 => format!("DEBUG sql rows={} t={}ms\n", chance(50), 1 + chance(9)),
+            2 => format!("DEBUG {} pool size {}\n", MODULES[chance(7)], 1 + chance(20)),
+            _ => format!("WARN cache miss key=user:{}\n", i * 7 % 997),
+        };
+        let text: String = (0..2000).map(&mut line).collect();
+        let odd = odd(&text, &units(&text, false, |_| 0));
+        assert!(odd.contains(&301) && odd.len() <= 4 * MIN_ODD, "{seed}: {odd:?}");
+    }
+}
+
+#[test]
+fn a_number_out_of_turn_is_odd_where_numbers_count_and_do_not_begin_anew() {
+    let odd_in = |number: &dyn Fn(usize) -> usize| {
+        let text = (0..2000).map(|i| format!("row {} of a table", number(i))).collect::<Vec<_>>().join("\n");
+        odd(&text, &units(&text, false, |_| 0))
+    };
+    assert_eq!(odd_in(&|i| i), Vec::<usize>::new());
+    assert_eq!(odd_in(&|i| if i == 700 { 41 } else { i }), [700]);
+    assert_eq!(odd_in(&|i| if i == 700 { 1900 } else { i }), [700]);
+    // Which of two is the wrong one, nobody knows.
+    assert_eq!(odd_in(&|i| if i == 700 { 699 } else { i }), [699, 700]);
+    assert_eq!(odd_in(&|i| i % 1100), Vec::<usize>::new());
+    assert_eq!(odd_in(&|i| i % 100), Vec::<usize>::new());
+    assert_eq!(odd_in(&|i| i / 3), Vec::<usize>::new());
+}
+
+#[test]
+fn what_many_lines_do_is_not_odd() {
+    let two_shapes =
+        |i: usize| if i.is_multiple_of(9) { format!("gc: {i} ms") } else { format!("served {i} in {} ms", i % 40) };
+    assert_eq!(odd_among(two_shapes, &[]), Vec::<String>::new());
+    let grows = |i: usize| format!("row {} of {}", i * i * i, i * 17);
+    assert_eq!(odd_among(grows, &[]), Vec::<String>::new());
+    for count in 100..400 {
+        let second = |i: usize| format!("at second {:02} finished job {i} of {}", i % 60, i * 37 % 90);
+        let text = (0..count).map(second).collect::<Vec<_>>().join("\n");
+        assert_eq!(odd(&text, &units(&text, false, |_| 0)), Vec::<usize>::new(), "{count}");
+    }
+    let words = ["The shop is closed, we think.", "Nobody came!", "It rained: so what?", "(a note)", "- one\t- two"];
+    let prose = |i: usize| format!("{} {}", words[i % 5], "and so on, ".repeat(i));
+    assert_eq!(odd_among(prose, &[(50, "Prices: 3, 4")]), Vec::<String>::new());
+}
+
+#[test]
+fn of_a_long_tail_the_ends_are_odd() {
+    let latency = |i: usize| format!("took {} ms\n", if i % 40 == 3 { 1000 + i } else { 20 + i % 37 });
+    let text: String = (0..2000).map(latency).collect();
+    let units = units(&text, false, |_| 0);
+    assert_eq!(odd(&text, &units), [1843, 1883, 1923, 1963]);
+}
+
+#[test]
+fn numbers_of_any_size_compare() {
+    let digits = "9".repeat(400);
+    assert_eq!(odd_among(|i| format!("n {digits}{i}"), &[]), Vec::<String>::new());
+    assert_eq!(
+        (number("-0.5"), number("45%"), number("1."), number("12ab3"), number("-")),
+        (Some(-0.5), Some(45.0), Some(1.0), None, None)
+    );
+}
+
+/// Returns the odd lines among 900 of which about `share` percent are of one kind and the others of another, one replaced.
+/// The lines are written from numbers in no order.
+fn odd_of_kinds(
+    share: usize,
+    one: impl Fn(usize) -> String,
+    other: impl Fn(usize) -> String,
+    odd_line: &str,
+) -> Vec<String> {
+    let mut state = 0;
+    let mut line = |i: usize| match mixed(&mut state) {
+        _ if i == 461 => odd_line.to_owned(),
+        number if number % 100 < share => one(number / 100),
+        number => other(number / 100),
+    };
+    let text: String =
+        (0..900).map(|i| format!("2026-11-20 08:{:02}:{:02} {}\n", i * 7 / 60 % 60, i * 7 % 60, line(i))).collect();
+    let units = units(&text, false, |_| 0);
+    odd(&text, &units).into_iter().map(|i| units[i].line(&text)[20..].to_owned()).collect()
+}
+
+/// Returns the next number of a sequence without an order.
+fn mixed(state: &mut u64) -> usize {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    usize::try_from(mixed >> 33).unwrap()
+}
+
+#[test]
+fn a_number_of_few_lines_is_odd_below_and_above_the_others() {
+    let sent = |i: usize| format!("INFO sent {} messages to n{i:x}", 1000 + i % 8000);
+    let other = |i: usize| format!("INFO heartbeat b{i:x}");
+    for share in [15, 35, 70] {
+        for odd in [0, 3, 13_500, 900_000] {
+            let odd = format!("INFO sent {odd} messages to n9ab");
+            assert_eq!(odd_of_kinds(share, sent, other, &odd), [odd], "{share}");
+        }
+    }
+    // Numbers that reach down to zero, and a long tail.
+    let low = |i: usize| format!("INFO sent {} messages to n{i:x}", i % 480);
+    assert_eq!(odd_of_kinds(35, low, other, "INFO sent 0 messages to n9ab"), Vec::<String>::new());
+    let tail = |i: usize| format!("INFO sent {} messages to n{i:x}", 20 + 800_000 / (1 + i % 9_000));
+    assert!(odd_of_kinds(35, tail, other, "INFO sent 20 messages to n9ab").len() <= 3 * MIN_ODD);
+}
