@@ -8,6 +8,7 @@
 
 mod column;
 mod fields;
+mod kinds;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
 use fields::{FieldSpan, FieldValue, read, spread};
+use kinds::{Kinds, kinds};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -94,16 +96,17 @@ pub fn pattern(text: &str, units: &[Unit]) -> Option<Pattern> {
                 by_column[column].push(OddField { distance, line, value: FieldValue::of(field) });
             });
         };
-        let columns = match usual.shapes.get(&line.shape) {
+        let mut known = usual.shapes.get(&line.shape);
+        while let Some(ShapeColumns::ByWord(by)) = known {
+            let word = line.field(by.at).unwrap_or_default();
+            compare(by.column, word);
+            let value = FieldValue::of(word);
+            known = Some(by.kinds.iter().find(|(known, _)| *known == value).map_or(&by.rest, |(_, kind)| kind));
+        }
+        let columns = match known {
             Some(ShapeColumns::Whole(columns)) => Some(columns),
             Some(ShapeColumns::ByPlace(parts)) => parts.get(place),
-            Some(ShapeColumns::ByWord(first, parts)) => {
-                let word = line.field(0).unwrap_or_default();
-                compare(*first, word);
-                let value = FieldValue::of(word);
-                Some(parts.iter().find(|(known, _)| *known == value).map_or(&NO_COLUMNS, |(_, columns)| columns))
-            }
-            None => None,
+            Some(ShapeColumns::ByWord(_)) | None => None,
         };
         let Some(columns) = columns else {
             of_other_shape.push(i);
@@ -217,10 +220,19 @@ struct Usual {
 /// The columns of a shape; none for few lines.
 enum ShapeColumns {
     Whole(Range<usize>),
-    /// By the first field, each with columns of its own: `admin = no` and `shell = /bin/sh`.
-    ByWord(usize, Vec<(FieldValue, Range<usize>)>),
+    /// By a word, each with columns of its own: `admin = no` and `shell = /bin/sh`.
+    ByWord(Box<ByWord>),
     /// By position among lines of the shape: `<td>12</td>` and `<td>paid</td>`.
     ByPlace(Vec<Range<usize>>),
+}
+
+/// Lines of a shape by the word in one field.
+struct ByWord {
+    at: usize,
+    column: usize,
+    kinds: Vec<(FieldValue, ShapeColumns)>,
+    /// For other words.
+    rest: ShapeColumns,
 }
 
 impl Usual {
@@ -243,11 +255,8 @@ impl Usual {
                 form @ FieldValue::Form(_) => Some(form),
             };
             let place = |nth: usize| (!is_only).then(|| place(nth)).filter(|&place| place < MAX_PLACES);
-            let known = if let Some(parts) = parts(&lines, word) {
-                let first = usual.column(sample, &lines, 0, strange(lines.len()), step);
-                let of_part =
-                    |(word, lines): (FieldValue, Vec<usize>)| (word, usual.columns_of(sample, &lines, 1, step));
-                ShapeColumns::ByWord(first, parts.into_iter().map(of_part).collect())
+            let known = if let Some(by_word) = parts(&lines, word) {
+                usual.by_word(sample, &lines, Kinds { at: 0, by_word, rest: Vec::new() }, step)
             } else if let Some(parts) = parts(&lines, place).filter(|parts| is_record(parts)) {
                 let mut by_place = vec![NO_COLUMNS; 1 + parts.iter().map(|(place, _)| *place).max().unwrap_or(0)];
                 for (place, lines) in parts {
@@ -255,11 +264,29 @@ impl Usual {
                 }
                 ShapeColumns::ByPlace(by_place)
             } else {
-                ShapeColumns::Whole(usual.columns_of(sample, &lines, 0, step))
+                usual.by_kind(sample, &lines, 0, step)
             };
             usual.shapes.insert(shape, known);
         }
         Some(usual)
+    }
+
+    /// Adds the columns of lines of one shape, by kind if they are of several; a kind may be of several again.
+    fn by_kind(&mut self, sample: &Sample<'_>, lines: &[usize], least_strange: usize, step: usize) -> ShapeColumns {
+        match kinds(sample, lines) {
+            Some(kinds) => self.by_word(sample, lines, kinds, step),
+            None => ShapeColumns::Whole(self.columns_of(sample, lines, least_strange, step)),
+        }
+    }
+
+    /// Adds the columns of lines of one shape by a word.
+    fn by_word(&mut self, sample: &Sample<'_>, lines: &[usize], kinds: Kinds, step: usize) -> ShapeColumns {
+        let Kinds { at, by_word, rest } = kinds;
+        let column = self.column(sample, lines, at, strange(lines.len()), step);
+        let of_kind = |(word, lines): (FieldValue, Vec<usize>)| (word, self.by_kind(sample, &lines, 1, step));
+        let kinds = by_word.into_iter().map(of_kind).collect();
+        let rest = ShapeColumns::Whole(self.columns_of(sample, &rest, 1, step));
+        ShapeColumns::ByWord(Box::new(ByWord { at, column, kinds, rest }))
     }
 
     /// Adds the columns of lines of one shape, of which so many may be odd, and returns their indices.

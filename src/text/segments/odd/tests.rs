@@ -203,6 +203,24 @@ fn mixed(state: &mut u64) -> usize {
 }
 
 #[test]
+fn a_number_is_held_against_lines_of_its_kind() {
+    let others: [fn(usize) -> String; 5] = [
+        |i| format!("INFO heartbeat b{i:x} ok"),
+        |i| format!("WARN heartbeat b{i:x} ok"),
+        |_| "INFO heartbeat received ok".to_owned(),
+        |i| format!("INFO heartbeat from {}", i % 99),
+        |i| format!("INFO {} waits", ["worker", "cache", "store of x"][i % 3]),
+    ];
+    for other in others {
+        let sent = |i: usize| format!("INFO sent {} messages", 1000 + i % 8000);
+        for odd in ["INFO sent 900000 messages", "INFO sent 0 messages"] {
+            assert_eq!(odd_of_kinds(35, sent, other, odd), [odd]);
+        }
+        assert_eq!(odd_of_kinds(35, sent, other, "INFO sent 4096 messages"), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_number_of_few_lines_is_odd_below_and_above_the_others() {
     let sent = |i: usize| format!("INFO sent {} messages to n{i:x}", 1000 + i % 8000);
     let other = |i: usize| format!("INFO heartbeat b{i:x}");
