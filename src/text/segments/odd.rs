@@ -49,6 +49,12 @@ pub struct Pattern {
     pub usual: Vec<usize>,
 }
 
+/// Returns a hash of a line with runs of digits as one, and one of its separators.
+pub fn forms(line: &str) -> [u64; 2] {
+    let (FieldValue::Form(form) | FieldValue::Number(form)) = FieldValue::form(line);
+    [form, read(&line[..line.floor_char_boundary(LINE_BYTES)], &mut Vec::with_capacity(FIELDS))]
+}
+
 /// Returns `None` for a text without a pattern.
 pub fn pattern(text: &str, units: &[Unit]) -> Option<Pattern> {
     let said = units.iter().enumerate().filter(|(_, unit)| unit.opens).map(|(i, unit)| (i, line(text, *unit)));

@@ -285,8 +285,8 @@ fn range(numbers: &mut [f64], strange: usize, is_padded: bool) -> (f64, f64) {
         }
         above = above.min(numbers[last - 1] + beyond(numbers[last - 1] - numbers[last - end]));
     }
-    let least = if is_padded { 0.0 } else { least(numbers).max(least_of_few(numbers)).max(0.0) };
-    (if low < 0.0 { below } else { below.max(least) }, above)
+    let bound = if is_padded { 0.0 } else { least(numbers).max(least_of_few(numbers)).max(0.0) };
+    (if low < 0.0 { below } else { below.max(bound) }, above)
 }
 
 /// Returns whether a number has zeros before it, as minutes and seconds.

@@ -10,13 +10,13 @@ use crate::tokens::BuildMixedHasher;
 /// Fields of a line that may tell its kind, or show that they differ.
 const FIELDS: usize = 16;
 /// Most words of a field that are told apart.
-const WORDS: usize = 32;
+const WORDS: usize = OTHER as usize - 1;
 /// Kinds are lines that agree in a field by chance once in e to this.
 const BY_CHANCE: f64 = 14.0;
 
 /// What a field has: any number, one of its first words, or another.
 const NUMBER: u8 = 0;
-const OTHER: u8 = WORDS as u8 + 1;
+const OTHER: u8 = 33;
 const CONTENTS: usize = WORDS + 2;
 
 /// Lines of one shape by the word that tells their kinds apart.

@@ -189,8 +189,8 @@ fn odd_of_kinds(
         number if number % 100 < share => one(number / 100),
         number => other(number / 100),
     };
-    let text: String =
-        (0..900).map(|i| format!("2026-11-20 08:{:02}:{:02} {}\n", i * 7 / 60 % 60, i * 7 % 60, line(i))).collect();
+    let time = |i: usize| format!("2026-11-20 08:{:02}:{:02}", i * 7 / 60 % 60, i * 7 % 60);
+    let text = (0..900).map(|i| format!("{} {}", time(i), line(i))).collect::<Vec<_>>().join("\n");
     let units = units(&text, false, |_| 0);
     odd(&text, &units).into_iter().map(|i| units[i].line(&text)[20..].to_owned()).collect()
 }
