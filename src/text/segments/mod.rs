@@ -175,7 +175,8 @@ impl Segments {
         let pattern = odd::pattern(text, &units);
         let has_pattern = pattern.is_some();
         if let Some(pattern) = pattern {
-            for line in pattern.odd {
+            // The lines of a diff are compared by kind, and its context with nothing.
+            for line in pattern.odd.into_iter().filter(|_| form.kind != Kind::Diff) {
                 if scans[line].words > 0 && head != Some(line) && !is_end(line, classes[line]) {
                     classes[line] = classes[line].or(Class::Outlier);
                 }

@@ -16,8 +16,9 @@ const MAX_RUNS: usize = 8;
 /// How far beyond a sample numbers may lie, in distances between its largest and those of similar size: where many lie close
 /// together, few are missing.
 const TAIL: f64 = 4.0;
-/// They may lie beyond it by this fraction of the range in any case.
+/// They may lie beyond it by this fraction of the range in any case; of few numbers the last may be farther.
 const NEAR: f64 = 8.0;
+const NEAR_FEW: f64 = 4.0;
 /// Numbers whose ends tell how far others lie, and how many of them are an end at least.
 const MIN_ENDS: usize = 16;
 const OF_END: usize = 4;
@@ -278,7 +279,8 @@ fn range(numbers: &mut [f64], strange: usize, is_padded: bool) -> (f64, f64) {
     let (mut below, mut above) = (low - (high - low), high + (high - low));
     if numbers.len() >= MIN_ENDS {
         // The first and the last may be odd themselves; of whole numbers the last one may be missing.
-        let beyond = |distance: f64| (TAIL * distance).max((high - low) / NEAR);
+        let near = if strange > 2 { NEAR } else { NEAR_FEW };
+        let beyond = |distance: f64| (TAIL * distance).max((high - low) / near);
         let end = strange.max(OF_END);
         if strange > 2 {
             below = below.max(numbers[1] - beyond(low - numbers[1]));

@@ -11,7 +11,7 @@ use crate::tokens::BuildMixedHasher;
 const FIELDS: usize = 16;
 /// Most words of a field that are told apart.
 const WORDS: usize = OTHER as usize - 1;
-/// Kinds are lines that agree in a field by chance once in e to this.
+/// Lines agree in a field by their kind, not by chance, if chance has odds of e to this against it.
 const BY_CHANCE: f64 = 14.0;
 
 /// What a field has: any number, one of its first words, or another.
