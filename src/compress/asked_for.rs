@@ -45,7 +45,7 @@ impl Documents {
             // The output of a program is weighed by its lines.
             let may_answer = match of.author {
                 Author::User | Author::Assistant | Author::Call => true,
-                Author::Result => of.analysis.kind() == Some(Kind::Plain),
+                Author::Result => matches!(of.analysis.kind(), Some(Kind::Plain | Kind::Code)),
                 Author::System => false,
             };
             if !may_answer || !of.analysis.terms.iter().any(|&term| asked.contains(term)) {

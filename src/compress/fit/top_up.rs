@@ -5,8 +5,10 @@ use std::ops::Range;
 use crate::message::Field;
 use crate::select::selector::{Kept, Selector};
 use crate::select::within::within;
-use crate::text::analysis::Analysis;
+use crate::text::analysis::{Analysis, TextPart};
 use crate::text::elision::Marks;
+use crate::text::estimate::count;
+use crate::text::segments::Kind;
 
 use super::Fit;
 use crate::compress::candidates::Candidate;
@@ -63,6 +65,9 @@ impl Fit<'_, '_, '_> {
         let archive_path = self.archive_paths.path(self.draft, entry, piece);
         let marks = self.draft.marks(archive_path.as_deref());
         match (selector.kept(block), &self.before[block].analysis) {
+            (Kept::Some, Some(analysis)) if analysis.kind() == Some(Kind::Json) => {
+                self.with_parts(block, analysis, (may_have, left), marks, selector)
+            }
             (Kept::Some, Some(analysis)) => {
                 let mut more = [left, left * 3 / 4, left / 2].into_iter();
                 more.find_map(|left| {
@@ -71,6 +76,35 @@ impl Fit<'_, '_, '_> {
             }
             _ => within(self.before(block), may_have, self.draft.counter, marks),
         }
+    }
+
+    /// Returns the selected parts of a block with as many of the others, from the start, as `left` tokens have room for: JSON that is
+    /// cut within a part is none.
+    fn with_parts(
+        &self,
+        block: usize,
+        analysis: &Analysis,
+        (may_have, left): (Tokens, Tokens),
+        marks: Marks<'_>,
+        selector: &Selector<'_>,
+    ) -> Option<(String, Tokens)> {
+        let (source, of_all) = (self.before(block), self.before[block].tokens);
+        let others = analysis.parts.iter().enumerate().filter(|&(part, _)| !selector.stays(block, part));
+        let mut room = count(source.len()) * left.as_f32() / of_all.as_f32().max(1.0);
+        let fits = |&(_, part): &(usize, &TextPart)| {
+            room -= count(part.bytes as usize);
+            room >= 0.0
+        };
+        let mut more: Vec<usize> = others.take_while(fits).map(|(part, _)| part).collect();
+        while let Some(&last) = more.last() {
+            let text = analysis.excerpt(source, &|part| part <= last || selector.stays(block, part), marks);
+            let tokens = self.draft.variant_tokens(&text);
+            if tokens <= may_have {
+                return Some((text, tokens));
+            }
+            more.truncate(more.len() / 2);
+        }
+        None
     }
 
     /// Returns the selected parts of a block with `left` tokens of the longest gap.

@@ -32,6 +32,11 @@ pub fn line_number(line: &str) -> Option<u64> {
     number[..number.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
+/// Returns whether a numbered line may be a hit of a search, the numbers of which are not those of lines.
+pub fn may_be_hit(line: &str) -> bool {
+    line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with([':', '-'])
+}
+
 /// Returns whether a word starts a signature.
 fn opens_signature(word: &str) -> bool {
     matches!(

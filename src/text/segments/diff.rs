@@ -133,6 +133,7 @@ fn compare(text: &str, units: &[Unit], files: &[File], classes: &mut [Class]) {
     }
     for i in odd::pattern(text, &alike).map_or_else(Vec::new, |pattern| pattern.odd) {
         classes[i] = Class::Outlier;
+        is_other[files.partition_point(|file| file.header < i) - 1] = true;
     }
     let is_rare = |count: usize| count <= (files.len() / RARE_IN).max(FEW);
     let others = || files.iter().zip(&is_other).filter(|(_, is_other)| **is_other).map(|(file, _)| file.header);

@@ -125,7 +125,8 @@ impl<'t> Rendering<'t> {
         let explains = !self.is_explained || (archive_path.is_some() && self.archive_path.is_none());
         if let Some((missing, is_between)) = self.missing_numbers(&gap, span) {
             // Lines that an earlier cut left out without a mark.
-            if missing > gone.lines && gone.lines > 0 && self.was_cut() {
+            let is_view = || !code::may_be_hit(&self.text[gap.clone()]) && self.was_cut();
+            if missing > gone.lines && gone.lines > 0 && is_view() {
                 gone = Gone { lines: missing, chars: 0, ..gone };
             }
             if self.has_mark && is_between && missing == gone.lines && !explains {

@@ -137,7 +137,7 @@ impl Build<'_> {
                             Vec::new()
                         }
                         _ if depth <= MAX_ROWS_DEPTH && self.has_rows(index) => self.rows(index),
-                        Shape::Array | Shape::Object | Shape::Lines => self.values(index, node.shape),
+                        Shape::Array | Shape::Object | Shape::Lines => self.values(index, node.shape, depth == 1),
                     };
                     tasks.extend(inside.into_iter().rev());
                 }
@@ -161,8 +161,9 @@ impl Build<'_> {
         }
     }
 
-    /// Returns the task for the contents of a container without rows.
-    fn values(&self, index: usize, shape: Shape) -> Vec<Task> {
+    /// Returns the task for the contents of a container without rows. What stands beside a long value at the root says what that
+    /// is: `"total": 300`.
+    fn values(&self, index: usize, shape: Shape, is_root: bool) -> Vec<Task> {
         let children: Vec<usize> = self.children(index).collect();
         let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
         if shape == Shape::Array {
@@ -170,6 +171,12 @@ impl Build<'_> {
                 *class = class.or(of_line);
             }
             log::edges(&mut classes, (1, 1));
+        }
+        let is_leaf = |child: usize| self.found[child].shape == Shape::Leaf;
+        if is_root && shape == Shape::Object && !children.iter().all(|&child| is_leaf(child)) {
+            for (class, _) in classes.iter_mut().zip(&children).filter(|(_, child)| is_leaf(**child)) {
+                *class = class.or(Class::Header);
+            }
         }
         children.into_iter().zip(classes).map(|(child, class)| Task::Node(child, class)).collect()
     }
