@@ -169,7 +169,7 @@ def test_what_was_changed_in_a_pinned_file_stays_beside_its_read(
 
 def test_a_pinned_file_that_was_written_anew_stays_as_it_was_written() -> None:
     messages = worked()
-    written = {"path": "/work/AGENTS.md", "content": text(300, 6_001)}
+    written = {"path": "/work/AGENTS.md", "content": text(600, 6_001)}
     messages[6:6] = changing("write_file", written)
     shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
     assert written["content"] in str(shown)
