@@ -39,7 +39,7 @@ pub(super) fn asks_for_lost(view: &[Message<'_>], question: usize, step: &Compac
 }
 
 /// Returns what a text may ask for: names, and in a question each word with a capital, a digit or a letter beyond ASCII, each flag
-/// and what stands in quotes.
+/// and quoted text.
 ///
 /// Other words cost too much: with them the recorded trajectories reuse .955 of the prefix in place of .961.
 fn asked_words(text: &str) -> Vec<&str> {
@@ -63,7 +63,7 @@ fn asked_words(text: &str) -> Vec<&str> {
     asked
 }
 
-/// Returns what stands in quotes.
+/// Iterates over the quoted texts.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('「', '」'), ('«', '»'), ('`', '`')];
     QUOTES.into_iter().flat_map(move |(open, close)| {

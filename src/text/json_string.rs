@@ -1,4 +1,6 @@
-//! Finds the ends of JSON strings and their escapes.
+//! Finds the ends of JSON strings and their escapes, and reads them.
+
+use std::borrow::Cow;
 
 /// Returns the position behind the string literal at `position`; `None` if it violates RFC 8259.
 pub fn end(bytes: &[u8], position: usize) -> Option<usize> {
@@ -89,11 +91,13 @@ impl Unescaped {
 }
 
 /// Returns what an escape stands for.
-fn escaped_char(escape: &str) -> String {
+fn escaped_char(escape: &str) -> Cow<'static, str> {
     match escape {
-        r"\n" => "\n".to_owned(),
-        r"\t" => "\t".to_owned(),
-        _ => serde_json::from_str(&["\"", escape, "\""].concat()).unwrap_or_else(|_| "\u{fffd}".to_owned()),
+        r"\n" => "\n".into(),
+        r"\t" => "\t".into(),
+        "\\\"" => "\"".into(),
+        r"\\" => r"\".into(),
+        _ => serde_json::from_str::<String>(&["\"", escape, "\""].concat()).map_or("\u{fffd}".into(), Cow::Owned),
     }
 }
 

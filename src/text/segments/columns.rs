@@ -51,6 +51,8 @@ const MAX_VALUES: usize = 4096;
 const MAX_ROWS_OF_VALUE: usize = 250;
 /// From so many positive numbers on, one that is [`SMALLER`] than the small ones is not small by chance.
 const SMALL_IN: usize = 32;
+/// Numbers for [`least`].
+pub const LEAST_KNOWN: usize = 3 * SMALL_IN;
 /// So many times.
 const SMALLER: f64 = 16.0;
 /// As far apart as so many small numbers are, they lie above zero by more than chance.
@@ -199,15 +201,16 @@ impl Column {
 /// Returns the bound below which a number is not small by chance: 0 is odd among 12 to 480, but not among 1 to 480. Reorders
 /// `numbers`. O(n).
 pub fn least(numbers: &mut [f64]) -> f64 {
-    let few = numbers.len() / SMALL_IN;
-    if few < 3 {
-        return f64::NEG_INFINITY;
-    }
+    if numbers.len() < LEAST_KNOWN { f64::NEG_INFINITY } else { least_of(numbers, numbers.len() / SMALL_IN, APART) }
+}
+
+/// As [`least`], by the `small` smallest, if the second lies at least so many of their usual distances above zero.
+pub fn least_of(numbers: &mut [f64], small: usize, distances: f64) -> f64 {
     // The first may itself be odd.
-    let (smaller, &mut low, _) = numbers.select_nth_unstable_by(few, f64::total_cmp);
+    let (smaller, &mut low, _) = numbers.select_nth_unstable_by(small, f64::total_cmp);
     let (_, &mut smallest, _) = smaller.select_nth_unstable_by(1, f64::total_cmp);
-    let apart = (low - smallest) / f64::from(count(few - 1));
-    if smallest > APART * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
+    let apart = (low - smallest) / f64::from(count(small - 1));
+    if smallest > distances * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
 }
 
 /// Returns whether a cell is empty: JSON's `null` and `""`, and what tables have in their place.

@@ -123,13 +123,15 @@ impl<'t> Rendering<'t> {
         let (mut gone, earlier) = self.gone(pieces, gap.clone(), span);
         let archive_path = self.archive_path.or(earlier);
         let explains = !self.is_explained || (archive_path.is_some() && self.archive_path.is_none());
-        if let Some((missing, is_between)) = self.missing_numbers(&gap, span) {
-            // Lines that an earlier cut left out without a mark.
-            let is_view = || !code::may_be_hit(&self.text[gap.clone()]) && self.was_cut();
-            if missing > gone.lines && gone.lines > 0 && is_view() {
-                gone = Gone { lines: missing, chars: 0, ..gone };
+        if let Some(beside) = self.numbers_beside(&gap, span) {
+            let inside = &self.text[gap.clone()];
+            if gone.lines > 0 && !code::may_be_hit(inside) && self.was_cut() {
+                // Lines that an earlier cut left out without a mark.
+                let missing = self.missing_numbers(inside, beside).filter(|&missing| missing > gone.lines);
+                gone = missing.map_or(gone, |lines| Gone { lines, chars: 0, ..gone });
             }
-            if self.has_mark && is_between && missing == gone.lines && !explains {
+            let between = |(before, behind): (u64, u64)| behind.checked_sub(before + 1);
+            if self.has_mark && !explains && beside.0.zip(beside.1).and_then(between) == Some(gone.lines) {
                 return;
             }
         }
@@ -152,22 +154,25 @@ impl<'t> Rendering<'t> {
         }
     }
 
-    /// Returns how many lines a gap of whole lines has by the numbers beside it, or in it where none is; and whether one stands
-    /// before and one behind it.
-    fn missing_numbers(&self, gap: &Range<usize>, span: &Range<usize>) -> Option<(u64, bool)> {
+    /// Returns the numbers of the lines before and behind a gap; `None` if that ends within a line.
+    fn numbers_beside(&self, gap: &Range<usize>, span: &Range<usize>) -> Option<(Option<u64>, Option<u64>)> {
         let line_end = self.line_end.as_str();
         let (before, behind) = (&self.text[span.start..gap.start], &self.text[gap.end..span.end]);
-        let inside = &self.text[gap.clone()];
-        if !inside.ends_with(line_end) && !behind.is_empty() {
+        if !self.text[gap.clone()].ends_with(line_end) && !behind.is_empty() {
             return None;
         }
-        let without_end = |text: &'t str| text.strip_suffix(line_end).unwrap_or(text);
-        let (before, inside) = (without_end(before), without_end(inside));
+        let before = before.strip_suffix(line_end).unwrap_or(before);
         let near = before.floor_char_boundary(before.len().saturating_sub(MAX_LINE_BYTES));
         let line = before[near..].rsplit_once(line_end).map_or(before, |(_, line)| line);
         let before = Some(line).filter(|line| line.len() <= MAX_LINE_BYTES).and_then(code::line_number);
-        let behind =
-            behind[..behind.floor_char_boundary(MAX_LINE_BYTES)].split(line_end).take(1).find_map(code::line_number);
+        let behind = behind[..behind.floor_char_boundary(MAX_LINE_BYTES)].split(line_end).next();
+        Some((before, behind.and_then(code::line_number)))
+    }
+
+    /// Returns how many lines a gap has by the numbers beside it, or in it where none is.
+    fn missing_numbers(&self, gap: &str, (before, behind): (Option<u64>, Option<u64>)) -> Option<u64> {
+        let line_end = self.line_end.as_str();
+        let inside = gap.strip_suffix(line_end).unwrap_or(gap);
         let from = match before {
             Some(before) => before + 1,
             None => numbered(inside.split(line_end)).and_then(|(number, lines)| number.checked_sub(lines))?,
@@ -176,7 +181,7 @@ impl<'t> Rendering<'t> {
             Some(behind) => behind,
             None => numbered(inside.rsplit(line_end)).map(|(number, lines)| number + lines + 1)?,
         };
-        Some((to.checked_sub(from)?, before.is_some() && behind.is_some()))
+        to.checked_sub(from)
     }
 
     /// Returns whether the text has a mark of an earlier call.

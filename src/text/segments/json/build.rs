@@ -206,7 +206,7 @@ impl Build<'_> {
         }
         let segments = Segments::of(&text);
         let mut pieces = segments.pieces().iter().peekable();
-        let mut class_until = |end: usize| {
+        let class_until = |end: usize| {
             let mut class = Class::Noise;
             while let Some(piece) = pieces.peek().filter(|piece| (piece.start as usize) < end) {
                 class = class.or(piece.class);
@@ -217,7 +217,7 @@ impl Build<'_> {
             }
             class
         };
-        ends.into_iter().map(&mut class_until).collect()
+        ends.into_iter().map(class_until).collect()
     }
 
     fn children(&self, index: usize) -> impl Iterator<Item = usize> {

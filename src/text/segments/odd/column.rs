@@ -2,7 +2,7 @@
 
 use crate::text::estimate::count;
 
-use super::super::columns::least;
+use super::super::columns::{LEAST_KNOWN, least, least_of};
 use super::fields::{FieldValue, measured, runs};
 
 /// Most values of a field with few values.
@@ -23,11 +23,9 @@ const NEAR_FEW: f64 = 4.0;
 const MIN_ENDS: usize = 16;
 const OF_END: usize = 4;
 /// Numbers too few for [`least`].
-const FEW: std::ops::Range<usize> = MIN_ENDS..96;
+const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
 /// Few numbers reach down to zero if the second is at most so many of their usual distances above it: about 2, by chance 4.
 const OF_ZERO: f64 = 4.0;
-/// See [`least`].
-const SMALLER: f64 = 16.0;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
@@ -296,18 +294,9 @@ fn is_padded(field: &str) -> bool {
     matches!(field.as_bytes(), [b'0', b'0'..=b'9', ..])
 }
 
-/// Returns [`least`] of few numbers, by the distances of the smaller half: 0 is odd among 1000 to 9000.
-/// Reorders `numbers`.
+/// Returns [`least`] of few numbers, by the distances of the smaller half: 0 is odd among 1000 to 9000. Reorders `numbers`.
 fn least_of_few(numbers: &mut [f64]) -> f64 {
-    if !FEW.contains(&numbers.len()) {
-        return f64::NEG_INFINITY;
-    }
-    let half = numbers.len() / 2;
-    let (smaller, &mut middle, _) = numbers.select_nth_unstable_by(half, f64::total_cmp);
-    // The first may itself be odd.
-    let (_, &mut smallest, _) = smaller.select_nth_unstable_by(1, f64::total_cmp);
-    let apart = (middle - smallest) / f64::from(count(half - 1));
-    if smallest > OF_ZERO * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
+    if FEW.contains(&numbers.len()) { least_of(numbers, numbers.len() / 2, OF_ZERO) } else { f64::NEG_INFINITY }
 }
 
 /// Returns the common start of all but a few fields; empty if it is short.
