@@ -14,6 +14,7 @@ mod html;
 mod json;
 mod log;
 mod odd;
+mod records;
 mod render;
 mod severity;
 mod table;
@@ -185,6 +186,10 @@ impl Segments {
             let errors = pattern.usual.into_iter().filter(|&line| classes[line] == Class::Error);
             for line in errors.skip(USUAL_ERRORS).collect::<Vec<_>>() {
                 classes[line] = Class::NearError;
+            }
+            let odd: Vec<usize> = (0..units.len()).filter(|&line| classes[line].stands_out()).collect();
+            for line in records::names(text, &units, &odd) {
+                classes[line] = classes[line].or(Class::Outlier);
             }
         }
         // A tool's line behind the numbered lines of a file: their number, and how to continue.

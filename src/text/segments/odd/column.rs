@@ -11,6 +11,9 @@ pub(super) const MAX_VALUES: usize = 16;
 const STRANGE_IN: usize = 32;
 /// Least bytes of a common start: `10.0.`, `/srv/`.
 const MIN_START: usize = 3;
+/// Lines in which a value that so large a part of them has leaves no place for another that occurs once.
+const MIN_CONSTANT: usize = 12;
+const CONSTANT: (usize, usize) = (9, 10);
 /// Most numbers within a field that are compared.
 const MAX_RUNS: usize = 8;
 /// How far beyond a sample numbers may lie, in distances between its largest and those of similar size: where many lie close
@@ -148,8 +151,11 @@ fn add<T: PartialEq>(counted: &mut Vec<(T, usize)>, value: T) {
     }
 }
 
-/// Returns the values of a column if they are few, except for odd ones.
+/// Returns the values of a column if they are few, except for odd ones: of few lines those beside a value that nearly all have.
 fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usize) -> Option<Vec<T>> {
+    let usual = counted.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let is_constant = count >= MIN_CONSTANT && usual * CONSTANT.1 >= count * CONSTANT.0;
+    let strange = if is_constant { strange.max(count - usual) } else { strange };
     if counted.len() > most + strange {
         return None;
     }

@@ -1,0 +1,242 @@
+//! Finds the lines that say whose an odd line is, in records of several lines.
+//!
+//! `replicas: 0` is of no use without the `- name: mail-worker` above it. A record opens with the first kind of line, by its
+//! key, behind which others come once each. What names it is a line whose value hardly another record has.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::units::Unit;
+use crate::tokens::BuildMixedHasher;
+
+/// Least records of a text, and lines with a key that tell whether their values are names.
+const MIN_RECORDS: usize = 5;
+/// Most lines of a record.
+const MAX_LINES: usize = 64;
+/// Keys that are tried as that of the first line: others may stand before all records.
+const OPENERS: usize = 4;
+/// Least percentage of the records that have a line of another key once.
+const REGULAR: usize = 80;
+/// Least percentage of different values for a key that names.
+const DIFFERENT: usize = 90;
+/// Least percentage of letters in a value that a person would call a name: more than in a hash.
+const LETTERS: usize = 50;
+/// Most odd lines that are named.
+const MAX_NAMED: usize = 24;
+
+/// A line as a key and its value.
+struct Line {
+    unit: usize,
+    indent: usize,
+    /// Its index among the keys.
+    key: usize,
+    value: Range<usize>,
+}
+
+/// What is known of the lines with one key.
+#[derive(Default)]
+struct Key {
+    lines: usize,
+    different: usize,
+    wordy: usize,
+    /// Records that have it once; in the last of them, how often so far.
+    records: usize,
+    in_record: usize,
+}
+
+impl Key {
+    fn names(&self) -> bool {
+        self.lines >= MIN_RECORDS && self.different * 100 >= self.lines * DIFFERENT
+    }
+
+    fn is_wordy(&self) -> bool {
+        self.wordy * 2 > self.lines
+    }
+}
+
+/// Returns the units that name the records of some `odd` ones, in order. O(lines).
+pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
+    if odd.is_empty() {
+        return Vec::new();
+    }
+    let mut records = Records::of(text, units);
+    let opener = records.opener();
+    let mut names = Vec::new();
+    for &unit in odd.iter().take(MAX_NAMED) {
+        let Ok(at) = records.lines.binary_search_by_key(&unit, |line| line.unit) else { continue };
+        let before = names.len();
+        if let Some(record) = opener.and_then(|opener| records.record(at, opener)) {
+            let naming = || record.clone().filter(|&line| line != at && records.key(line).names());
+            names.extend(naming().next());
+            names.extend(naming().find(|&line| records.key(line).is_wordy()));
+        }
+        let named = names[before..].iter().any(|&line| records.lines[line].indent < records.lines[at].indent);
+        names.extend(records.parent(at).filter(|_| !named));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(|line| records.lines[line].unit).collect()
+}
+
+struct Records {
+    lines: Vec<Line>,
+    /// In the order of their first lines.
+    keys: Vec<Key>,
+}
+
+impl Records {
+    fn of(text: &str, units: &[Unit]) -> Self {
+        let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new() };
+        let mut known: HashMap<u64, usize, BuildMixedHasher> = HashMap::default();
+        let mut values: HashMap<(usize, u64), (), BuildMixedHasher> = HashMap::default();
+        for (unit, line) in units.iter().enumerate().filter(|(_, unit)| unit.opens) {
+            let said = line.line(text);
+            let indent = said.len() - said.trim_start().len();
+            let key = key(&said[indent..]);
+            if key == 0 {
+                continue;
+            }
+            let hash = xxh3_64(said[..indent + key].as_bytes());
+            let index = *known.entry(hash).or_insert(this.keys.len());
+            if index == this.keys.len() {
+                this.keys.push(Key::default());
+            }
+            let value = said[indent + key..].trim_matches([' ', '\t', ':', '=']);
+            let key = &mut this.keys[index];
+            key.lines += 1;
+            let is_new = !value.is_empty() && values.insert((index, xxh3_64(value.as_bytes())), ()).is_none();
+            key.different += usize::from(is_new);
+            key.wordy += usize::from(is_wordy(value));
+            let start = value.as_ptr() as usize - text.as_ptr() as usize;
+            this.lines.push(Line { unit, indent, key: index, value: start..start + value.len() });
+        }
+        this
+    }
+
+    fn key(&self, line: usize) -> &Key {
+        &self.keys[self.lines[line].key]
+    }
+
+    /// Returns the key of the first line of each record.
+    fn opener(&mut self) -> Option<usize> {
+        let may_open = |&key: &usize| self.keys[key].lines >= MIN_RECORDS;
+        let openers: Vec<usize> = (0..self.keys.len()).filter(may_open).take(OPENERS).collect();
+        openers.into_iter().find(|&opener| self.opens(opener))
+    }
+
+    /// Returns whether behind most lines with a key those with another come once.
+    fn opens(&mut self, opener: usize) -> bool {
+        for key in &mut self.keys {
+            (key.records, key.in_record) = (0, 0);
+        }
+        let records = self.keys[opener].lines;
+        // By key: the last record that has it.
+        let mut last = vec![0; self.keys.len()];
+        let mut record = 0;
+        for line in &self.lines {
+            record += usize::from(line.key == opener);
+            let key = &mut self.keys[line.key];
+            key.in_record = if last[line.key] == record { key.in_record + 1 } else { 1 };
+            last[line.key] = record;
+            match key.in_record {
+                1 => key.records += 1,
+                2 => key.records -= 1,
+                _ => {}
+            }
+        }
+        let is_regular = |(key, known): (usize, &Key)| {
+            key != opener && known.records * 100 >= records * REGULAR && known.lines <= 2 * records
+        };
+        self.keys.iter().enumerate().any(is_regular)
+    }
+
+    /// Returns the lines of the record that a line is in.
+    fn record(&self, at: usize, opener: usize) -> Option<Range<usize>> {
+        let opens = |line: &usize| self.lines[*line].key == opener;
+        let start = (0..=at).rev().take(MAX_LINES).find(opens)?;
+        let end = (at + 1..self.lines.len()).take(MAX_LINES).find(opens);
+        Some(start..end.unwrap_or(self.lines.len().min(at + MAX_LINES)))
+    }
+
+    /// Returns the nearest line above one, and less indented, that says more than others with its key.
+    fn parent(&self, at: usize) -> Option<usize> {
+        let mut indent = self.lines[at].indent;
+        for line in (0..at).rev().take(MAX_LINES) {
+            if self.lines[line].indent >= indent {
+                continue;
+            }
+            let key = self.key(line);
+            if key.lines < MIN_RECORDS || (!self.lines[line].value.is_empty() && key.different > 1) {
+                return Some(line);
+            }
+            indent = self.lines[line].indent;
+        }
+        None
+    }
+}
+
+/// Returns the bytes of a line's key: signs, a word, and a separator behind it.
+fn key(line: &str) -> usize {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | 0x80..);
+    let bytes = line.as_bytes();
+    let signs = bytes.iter().take_while(|&byte| !is_word(byte) || matches!(byte, b'-' | b'/')).count();
+    // `[db-7.fra]`, `## Ann`: only the signs are the same.
+    if matches!(bytes.first(), Some(b'[' | b'#')) {
+        return signs;
+    }
+    let word = bytes[signs..].iter().take_while(|byte| is_word(byte)).count();
+    signs + word
+}
+
+fn is_wordy(value: &str) -> bool {
+    let letters = value.chars().filter(|c| c.is_alphabetic()).count();
+    letters * 100 >= value.chars().filter(|c| !c.is_whitespace()).count().max(1) * LETTERS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::units::units;
+    use super::*;
+
+    /// Returns the lines that name the record of the line `odd`, among forty records.
+    fn names_of(record: impl Fn(usize) -> String, odd: &str) -> String {
+        let text: String = (0..40).map(record).collect();
+        let units = units(&text, false, |_| 0);
+        let odd = units.iter().position(|unit| unit.line(&text).contains(odd)).unwrap_or_default();
+        names(&text, &units, &[odd]).into_iter().map(|unit| units[unit].of(&text)).collect()
+    }
+
+    #[test]
+    fn an_odd_line_has_the_name_of_its_record() {
+        let memory = |i| if i == 30 { "64Gi" } else { "256Mi" };
+        let list = |i| format!("- name: mail-{i}\n  replicas: 3\n  resources:\n    memory: {}\n", memory(i));
+        assert_eq!(names_of(list, "64Gi"), "- name: mail-30\n");
+        let map = |i| format!("mail-{i}:\n  replicas: 3\n  memory: {}\n", memory(i));
+        assert_eq!(names_of(map, "64Gi"), "mail-30:\n");
+        let sections = |i| format!("[mail-{i}]\nport=5432\nmemory={}\n\n", memory(i));
+        assert_eq!(names_of(sections, "64Gi"), "[mail-30]\n");
+    }
+
+    #[test]
+    fn a_name_of_words_goes_with_a_number_and_may_stand_behind() {
+        let sold = |i| i != 30;
+        let item = |i| format!("<item id=\"{i}\">\n  <name>Lamp no. {i}</name>\n  <sold>{}</sold>\n</item>\n", sold(i));
+        assert_eq!(names_of(item, "false"), "<item id=\"30\">\n  <name>Lamp no. 30</name>\n");
+        let event = |i: usize| {
+            let (id, state) = (i * 7_919_919, if sold(i) { "SOLD" } else { "FREE" });
+            format!("BEGIN:VEVENT\nUID:{id:x}\nSTATUS:{state}\nSUMMARY:Tea with Ann {i}\nEND:VEVENT\n")
+        };
+        assert_eq!(names_of(event, "FREE"), format!("UID:{:x}\nSUMMARY:Tea with Ann 30\n", 30 * 7_919_919));
+    }
+
+    #[test]
+    fn lines_that_are_records_themselves_have_no_other_name() {
+        let log =
+            |i: usize| format!("{} /orders/{i} {}\n", ["GET", "PUT"][i * i % 7 % 2], if i == 30 { 502 } else { 200 });
+        assert_eq!(names_of(log, "502"), "");
+        let table = |i: usize| format!("mail-{i},Berlin,{}\n", if i == 30 { "down" } else { "up" });
+        assert_eq!(names_of(table, "down"), "");
+    }
+}
