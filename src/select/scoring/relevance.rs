@@ -7,7 +7,7 @@ use crate::text::estimate::count;
 use crate::text::terms::ShortTerm;
 
 use super::super::facts::{Fact, QueryMatch};
-use super::{Author, Scoring, mentioned};
+use super::{Author, Document, Scoring, mentioned};
 
 /// BM25's `k1` and `b`. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.
 const K1: f32 = 1.2;
@@ -83,14 +83,20 @@ impl Scoring {
     }
 
     /// Adds to each of the `related` parts its share of all asked terms, rare ones weighing more: it finds the one line with
-    /// the order that is asked for in a list of orders. A request with many names asks for none.
+    /// the order that is asked for in a list of orders. A request with many names asks for none, and a result asks for
+    /// nothing: the newest would answer itself.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
+        let mut asks = vec![false; self.facts.len()];
+        let asking = |document: &&Document| document.asks > 0.0 && document.author != Author::Result;
+        for (position, _) in self.documents.iter().enumerate().filter(|(_, document)| asking(document)) {
+            self.numbers[self.mentions(position)].iter().for_each(|&id| asks[id as usize] = true);
+        }
         let idf = Idf::of(self.ends.len());
-        let weight = |(fact, query_match): (&Fact, &QueryMatch)| {
-            let asks = query_match.asked > 0.0 && !STOP_WORDS.contains(&fact.term);
+        let weight = |((fact, query_match), asks): ((&Fact, &QueryMatch), bool)| {
+            let asks = asks && !STOP_WORDS.contains(&fact.term);
             if asks { (query_match.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
-        let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).map(weight).collect();
+        let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).zip(asks).map(weight).collect();
         // Every part with an asked term is related.
         let all: f32 = weights.iter().filter(|weight| **weight > 0.0).sum();
         let mut ids: Vec<u32> = Vec::new();
