@@ -138,10 +138,9 @@ fn paragraphs(text: &str) -> impl Iterator<Item = Paragraph> {
     })
 }
 
-/// Returns the language that those of `role` speak, notes left out; `None` where they say nothing.
-pub fn spoken(messages: &[Message<'_>], role: Role) -> Option<Language> {
-    let own = messages.iter().rev().filter(|message| message.role == role && !is_note(message));
-    Language::of(own.map(|message| match &message.content {
+/// Returns the words of a message.
+pub fn said<'m>(message: &'m Message<'_>) -> Cow<'m, str> {
+    match &message.content {
         Content::Empty => Cow::Borrowed(""),
         Content::Text(text) => Cow::Borrowed(text.as_str()),
         Content::Parts(parts) => {
@@ -151,7 +150,13 @@ pub fn spoken(messages: &[Message<'_>], role: Role) -> Option<Language> {
             });
             Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
         }
-    }))
+    }
+}
+
+/// Returns the language that those of `role` speak, notes left out; `None` where they say nothing.
+pub fn spoken(messages: &[Message<'_>], role: Role) -> Option<Language> {
+    let own = messages.iter().rev().filter(|message| message.role == role && !is_note(message));
+    Language::of(own.map(said))
 }
 
 /// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::archive::{Archive, Archived, SUFFIX, name, text_at};
-use crate::message::Role;
-use crate::select::within::within;
+use crate::message::{Role, Text};
+use crate::select::within::within_for;
 use crate::tokens::Tokens;
 
 use super::draft::{Draft, Origin, Slot};
@@ -56,7 +56,8 @@ impl<'r> ArchivePaths<'r> {
         found
     }
 
-    /// Cuts a text to at most `max_tokens` as [`within`] does; the first mark names its path, if it has one.
+    /// Cuts a text to at most `max_tokens` as [`within_for`] does for the last message of the user and for the call that it
+    /// answers; the first mark names its path, if it has one.
     pub fn within(
         &self,
         draft: &Draft<'_, '_>,
@@ -66,7 +67,9 @@ impl<'r> ArchivePaths<'r> {
     ) -> Option<(String, Tokens)> {
         let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
         let archive_path = self.path(draft, entry, piece);
-        within(source, max_tokens, draft.counter, draft.marks(archive_path.as_deref()))
+        let arguments = draft.call(entry).and_then(|call| call.arguments.as_ref()).map_or("", Text::as_str);
+        let question = [draft.asked(), "\n", arguments].concat();
+        within_for(&question, source, max_tokens, draft.counter, draft.marks(archive_path.as_deref()))
     }
 
     fn archived_text(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {

@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use crate::conversation::{spoken, stands_for};
+use crate::conversation::{last_user_index, said, spoken, stands_for};
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
@@ -111,6 +111,8 @@ pub struct Draft<'v, 'a> {
     /// Counts shared between variants of one text.
     recount: RefCell<Recount>,
     language: OnceCell<Language>,
+    /// See [`Self::asked`].
+    asked: OnceCell<String>,
     /// By message of the view: see [`Self::stands_for`].
     stands_for: OnceCell<Vec<(usize, bool)>>,
 }
@@ -129,6 +131,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             before,
             recount: RefCell::default(),
             language: OnceCell::new(),
+            asked: OnceCell::new(),
             stands_for: OnceCell::new(),
         }
     }
@@ -156,6 +159,12 @@ impl<'v, 'a> Draft<'v, 'a> {
     /// Returns the language that marks are written in: the user's.
     pub fn language(&self) -> Language {
         *self.language.get_or_init(|| spoken(self.view, Role::User).unwrap_or_default())
+    }
+
+    /// Returns the words of the last message of the user.
+    pub fn asked(&self) -> &str {
+        self.asked
+            .get_or_init(|| last_user_index(self.view).map_or_else(String::new, |index| said(&self.view[index]).into()))
     }
 
     /// Returns how many messages are gone if this message of the view is left out, and whether they are scattered.

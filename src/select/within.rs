@@ -1,9 +1,11 @@
 //! Shortens a text by its content, whatever conversation it is in.
 //!
-//! For limits of a single text. The result must be the same in every later call, so neither the question nor other messages
-//! count.
+//! For limits of a single text. The result must be the same in every later call, so other messages do not count, except for a
+//! question that is given.
 
 use std::sync::{Arc, LazyLock};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cache::{Allowance, SHORTENED};
 use crate::text::analysis::{Analysis, Form};
@@ -23,10 +25,22 @@ pub static MEMORY: LazyLock<ContentMemory<Option<(String, Tokens)>>> =
 ///
 /// The first mark names the archive path. JSON stays JSON. O(n), cached by content.
 pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
+    within_for("", text, max_tokens, counter, marks)
+}
+
+/// As [`within`]; what answers `question` stays first.
+pub fn within_for(
+    question: &str,
+    text: &str,
+    max_tokens: Tokens,
+    counter: TokenCounter,
+    marks: Marks<'_>,
+) -> Option<(String, Tokens)> {
     let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
+    let salt = salt ^ xxh3_64(question.as_bytes());
     let key = marks.archive_path.map(|archive_path| [text, "\0", archive_path].concat());
     let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
-        let made = make(text, max_tokens, counter, marks);
+        let made = make(question, text, max_tokens, counter, marks);
         let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
         (made, bytes)
     });
@@ -57,9 +71,15 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
     Some(analysis.excerpt(text, &|_| false, marks))
 }
 
-fn make(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
+fn make(
+    question: &str,
+    text: &str,
+    max_tokens: Tokens,
+    counter: TokenCounter,
+    marks: Marks<'_>,
+) -> Option<(String, Tokens)> {
     let analysis = Analysis::of(text, Form::Outlined);
-    let by_content = chosen(text, &analysis, max_tokens, counter, marks);
+    let by_content = chosen(question, text, &analysis, max_tokens, counter, marks);
     // Few large parts may leave much of the room; then its start and end say more.
     let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
     if fills || analysis.kind() == Some(Kind::Json) {
@@ -74,21 +94,23 @@ fn make(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>)
 
 /// Returns the parts of most worth, with marks for the others.
 fn chosen(
+    question: &str,
     text: &str,
     analysis: &Arc<Analysis>,
     max_tokens: Tokens,
     counter: TokenCounter,
     marks: Marks<'_>,
 ) -> Option<(String, Tokens)> {
-    let document = Document {
-        message: 0,
-        author: Author::Result,
-        effect: None,
-        stays: false,
-        asks: 0.0,
-        analysis: Arc::clone(analysis),
+    let document = |message: usize, author: Author, analysis: Arc<Analysis>| {
+        let asks = author == Author::User;
+        Document { message, author, effect: None, stays: asks, asks: f32::from(u8::from(asks)), analysis }
     };
-    let mut scoring = Scoring::new(vec![document], 1, None);
+    let mut documents = vec![document(0, Author::Result, Arc::clone(analysis))];
+    if !question.is_empty() {
+        documents.push(document(1, Author::User, Analysis::of(question, Form::Whole)));
+    }
+    let (messages, question) = (documents.len(), documents.len().checked_sub(2).map(|_| 1));
+    let mut scoring = Scoring::new(documents, messages, question);
     let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
     let full = counter.text(text).as_f32();
     let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
@@ -144,7 +166,7 @@ mod tests {
         assert_eq!(within(&text.clone(), Tokens(300), counter(), Marks::default()), short);
         // What is remembered decides nothing.
         let analysis = Analysis::of(&text, Form::Outlined);
-        assert_eq!(chosen(&text, &analysis, Tokens(300), counter(), Marks::default()), short);
+        assert_eq!(chosen("", &text, &analysis, Tokens(300), counter(), Marks::default()), short);
     }
 
     #[test]

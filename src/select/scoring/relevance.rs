@@ -83,20 +83,23 @@ impl Scoring {
     }
 
     /// Adds to each of the `related` parts its share of all asked terms, rare ones weighing more: it finds the one line with
-    /// the order that is asked for in a list of orders. A request with many names asks for none, and a result asks for
-    /// nothing: the newest would answer itself.
+    /// the order that is asked for in a list of orders. A request with many names asks for none; a name that no other text
+    /// has cannot be answered; and a result asks for nothing: the newest would answer itself.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
-        let mut asks = vec![false; self.facts.len()];
+        let mut asking_mentions = vec![0_u16; self.facts.len()];
         let asking = |document: &&Document| document.asks > 0.0 && document.author != Author::Result;
         for (position, _) in self.documents.iter().enumerate().filter(|(_, document)| asking(document)) {
-            self.numbers[self.mentions(position)].iter().for_each(|&id| asks[id as usize] = true);
+            for &id in &self.numbers[self.mentions(position)] {
+                let mentions = &mut asking_mentions[id as usize];
+                *mentions = mentions.saturating_add(1);
+            }
         }
         let idf = Idf::of(self.ends.len());
-        let weight = |((fact, query_match), asks): ((&Fact, &QueryMatch), bool)| {
-            let asks = asks && !STOP_WORDS.contains(&fact.term);
+        let weight = |((fact, query_match), asking): ((&Fact, &QueryMatch), u16)| {
+            let asks = (1..fact.mentions).contains(&asking) && !STOP_WORDS.contains(&fact.term);
             if asks { (query_match.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
-        let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).zip(asks).map(weight).collect();
+        let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).zip(asking_mentions).map(weight).collect();
         // Every part with an asked term is related.
         let all: f32 = weights.iter().filter(|weight| **weight > 0.0).sum();
         let mut ids: Vec<u32> = Vec::new();
