@@ -94,7 +94,7 @@ fn files_that_were_read_share_a_line() {
     let reads: Vec<_> = (0..28).map(read).collect();
     let reads: Vec<_> = reads.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
     let messages = conversation(&reads, "Which files did you read?");
-    let short = fit(&messages, 12);
+    let short = fit(&messages, 8);
     let ledger = ledger(&short).unwrap();
     let shared: Vec<&str> = ledger.lines().filter(|line| line.starts_with("- read_file ")).collect();
     assert_eq!(shared.len(), 1, "{ledger}");

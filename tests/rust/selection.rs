@@ -156,6 +156,39 @@ fn the_line_that_is_asked_for_stays_and_its_neighbours_go() {
     }
 }
 
+/// A question, and a list of orders of `count` lines that the model then asked for.
+fn asked_order(count: usize, asked: usize) -> Vec<Owned> {
+    let list =
+        lines(count, |i| format!("order_{:06} of Ann, {} pieces, left at door {}", 410_000 + i * 7, i % 9, i % 97));
+    vec![
+        Owned::new(Role::User, format!("What about order_{:06}?", 410_000 + asked * 7)),
+        Owned::calling(&["a"], "http_get", r#"{"url": "https://api.example.com/v1/items"}"#),
+        Owned::result("a", "http_get", list),
+    ]
+}
+
+#[test]
+fn what_is_asked_for_stays_in_the_result_that_comes_after_the_question() {
+    for count in [200, 800] {
+        for asked in [60, 100, 140] {
+            let messages = asked_order(count, asked);
+            for percent in [10, 20, 35, 60] {
+                let short = text(&fit(&messages, percent));
+                assert!(short.contains(&format!("order_{:06} of", 410_000 + asked * 7)), "{count} {asked} {percent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_stays_in_a_result_above_its_share_of_the_window() {
+    for count in [800, 3_000] {
+        let messages = asked_order(count, 333);
+        let plan = compress::compress(&view(&messages), &Request::new(None, None, Tokens(12_000))).unwrap().unwrap();
+        assert!(text(&apply(&messages, &plan)).contains("order_412331 of"), "{count}");
+    }
+}
+
 #[test]
 fn what_is_asked_for_in_words_is_found_by_them() {
     const COLOURS: [&str; 12] =

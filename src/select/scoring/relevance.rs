@@ -35,6 +35,10 @@ const TOGETHER: f32 = 0.75;
 /// Relevance of a part with all that the request is about.
 const ANSWER: f32 = 5.0;
 
+/// Parts with a term that may answer: one in so many, and as many in a short conversation.
+const ANSWERS_IN: usize = 8;
+const MIN_ANSWERS: usize = 4;
+
 /// Relevance that each term of a result's part takes from the others.
 const LENGTH: f32 = 0.02;
 
@@ -84,7 +88,8 @@ impl Scoring {
 
     /// Adds to each of the `related` parts its share of all asked terms, rare ones weighing more: it finds the one line with
     /// the order that is asked for in a list of orders. A request with many names asks for none; a name that no other text
-    /// has cannot be answered; and a result asks for nothing: the newest would answer itself.
+    /// has cannot be answered, and one that many parts have is no answer (`path`, as a key of all rows); a result asks for
+    /// nothing: the newest would answer itself.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
         let mut asking_mentions = vec![0_u16; self.facts.len()];
         let asking = |document: &&Document| document.asks > 0.0 && document.author != Author::Result;
@@ -94,9 +99,10 @@ impl Scoring {
                 *mentions = mentions.saturating_add(1);
             }
         }
-        let idf = Idf::of(self.ends.len());
+        let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
         let weight = |((fact, query_match), asking): ((&Fact, &QueryMatch), u16)| {
-            let asks = (1..fact.mentions).contains(&asking) && !STOP_WORDS.contains(&fact.term);
+            let is_answer = usize::from(fact.mentions) <= most;
+            let asks = is_answer && (1..fact.mentions).contains(&asking) && !STOP_WORDS.contains(&fact.term);
             if asks { (query_match.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
         let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).zip(asking_mentions).map(weight).collect();

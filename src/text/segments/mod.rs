@@ -182,6 +182,12 @@ impl Segments {
                     classes[line] = classes[line].or(Class::Outlier);
                 }
             }
+            // A row of one kind differs from those of the others: see `odd::kinds`.
+            for &row in pattern.usual.iter().filter(|_| form.kind == Kind::Table && units.len() >= MANY_ROWS) {
+                if classes[row] == Class::Outlier {
+                    classes[row] = Class::Plain;
+                }
+            }
             // Errors in lines of the pattern, as warnings of each module, hide the others.
             let errors = pattern.usual.into_iter().filter(|&line| classes[line] == Class::Error);
             for line in errors.skip(USUAL_ERRORS).collect::<Vec<_>>() {
@@ -249,6 +255,9 @@ impl Segments {
         excerpt
     }
 }
+
+/// Rows of a table of which the pattern says what differs.
+const MANY_ROWS: usize = 64;
 
 /// Lines of a text's pattern that count as errors.
 const USUAL_ERRORS: usize = 8;

@@ -18,7 +18,7 @@ use crate::text::elision;
 use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
-use fields::{FieldSpan, FieldValue, read, spread};
+use fields::{FieldSpan, FieldValue, Fields, read, spread};
 use kinds::{Kinds, kinds};
 
 /// Fewer lines than this have no pattern.
@@ -52,7 +52,8 @@ pub struct Pattern {
 /// Returns a hash of a line with runs of digits as one, and one of its separators.
 pub fn forms(line: &str) -> [u64; 2] {
     let (FieldValue::Form(form) | FieldValue::Number(form)) = FieldValue::form(line);
-    [form, read(&line[..line.floor_char_boundary(LINE_BYTES)], &mut Vec::with_capacity(FIELDS))]
+    let start = &line[..line.floor_char_boundary(LINE_BYTES)];
+    [form, read(start, Fields::Words, &mut Vec::with_capacity(FIELDS))]
 }
 
 /// Returns `None` for a text without a pattern.
@@ -62,70 +63,77 @@ pub fn pattern(text: &str, units: &[Unit]) -> Option<Pattern> {
     if lines.len() < MIN_LINES {
         return None;
     }
-    let step = lines.len().div_ceil(SAMPLE);
-    let sampled = |nth: usize| {
-        let from = nth * step;
-        from + usize::try_from(spread(nth as u64 + 1) >> 33).unwrap_or(0) % step.min(lines.len() - from)
-    };
-    let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| lines[sampled(nth)].1));
-    let place = |nth: usize| {
-        let (shape, nth, mut fields) = (sample.line(nth).shape, sampled(nth), Vec::new());
-        let mut shape_at = |nth: usize| {
-            if nth == sampled(nth / step) {
-                return sample.line(nth / step).shape;
-            }
-            fields.clear();
-            read(lines[nth].1, &mut fields)
-        };
-        (0..nth).rev().take(MAX_PLACES).take_while(|&before| shape_at(before) == shape).count()
-    };
-    let mut usual = Usual::of(&sample, step, &place)?;
+    let compared = Compared::new(&lines, Fields::Words);
+    let mut usual = Usual::of(&compared)?;
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
-    let (mut of_other_shape, mut usual_lines, mut fields) = (Vec::new(), Vec::new(), Vec::new());
-    let mut by_column: Vec<Vec<OddField>> = usual.columns.iter().map(|_| Vec::new()).collect();
-    // By column: the last regular field; mostly the next is the same.
-    let mut last = vec![""; usual.columns.len()];
-    let (mut shape_before, mut place) = (None, 0);
-    for (nth, &(i, text)) in lines.iter().enumerate() {
-        let line = if nth == sampled(nth / step) {
-            sample.line(nth / step)
-        } else {
-            fields.clear();
-            Line { text, shape: read(text, &mut fields), fields: &fields }
-        };
-        place = if shape_before == Some(line.shape) { place + 1 } else { 0 };
-        shape_before = Some(line.shape);
-        let mut is_usual = true;
-        let mut compare = |column: usize, field| {
-            usual.columns[column].compare(field, i, &mut last[column], &mut |distance, line| {
-                is_usual = false;
-                by_column[column].push(OddField { distance, line, value: FieldValue::of(field) });
-            });
-        };
-        let mut known = usual.shapes.get(&line.shape);
-        while let Some(ShapeColumns::ByWord(by)) = known {
-            let word = line.field(by.at).unwrap_or_default();
-            compare(by.column, word);
-            let value = FieldValue::of(word);
-            known = Some(by.kinds.iter().find(|(known, _)| *known == value).map_or(&by.rest, |(_, kind)| kind));
-        }
-        let columns = match known {
-            Some(ShapeColumns::Whole(columns)) => Some(columns),
-            Some(ShapeColumns::ByPlace(parts)) => parts.get(place),
-            Some(ShapeColumns::ByWord(_)) | None => None,
-        };
-        let Some(columns) = columns else {
-            of_other_shape.push(i);
-            continue;
-        };
-        for (field, column) in line.fields.iter().zip(columns.clone()) {
-            compare(column, field.of(line.text));
-        }
-        if is_usual {
-            usual_lines.push(i);
+    let Differing { of_other_shape, by_column, usual: usual_lines } = usual.compare(&compared);
+    let mut odd = few_of_each(of_other_shape, by_column, most);
+    // Of many different names a part may still be the same in all: `lib-curl/bookworm`.
+    if usual.columns.iter().any(FieldColumn::is_open) {
+        let compared = Compared::new(&lines, Fields::Parts);
+        if let Some(mut usual) = Usual::of(&compared).filter(|usual| usual.columns.iter().any(FieldColumn::has_few)) {
+            let Differing { of_other_shape, mut by_column, .. } = usual.compare(&compared);
+            for (of_column, column) in by_column.iter_mut().zip(&usual.columns) {
+                if !column.has_few() {
+                    of_column.clear();
+                }
+            }
+            odd.extend(few_of_each(of_other_shape, by_column, most));
+            odd.sort_unstable();
+            odd.dedup();
         }
     }
-    Some(Pattern { odd: few_of_each(of_other_shape, by_column, most), usual: usual_lines })
+    Some(Pattern { odd, usual: usual_lines })
+}
+
+/// The lines of a text, and a sample of them.
+struct Compared<'l, 't> {
+    lines: &'l [(usize, &'t str)],
+    fields: Fields,
+    /// One line in so many is in the sample.
+    step: usize,
+    sample: Sample<'t>,
+}
+
+impl<'l, 't> Compared<'l, 't> {
+    fn new(lines: &'l [(usize, &'t str)], fields: Fields) -> Self {
+        let step = lines.len().div_ceil(SAMPLE);
+        let sampled = (0..lines.len().div_ceil(step)).map(|nth| lines[sampled(nth, step, lines.len())].1);
+        Self { lines, fields, step, sample: Sample::of(sampled, fields) }
+    }
+
+    /// Returns a line of the sample, which needs no second reading.
+    fn sampled(&self, nth: usize) -> Option<Line<'t, '_>> {
+        let of_sample = nth / self.step;
+        (nth == sampled(of_sample, self.step, self.lines.len())).then(|| self.sample.line(of_sample))
+    }
+
+    /// Returns the number of lines of the same shape right before a line of the sample, up to [`MAX_PLACES`].
+    fn place(&self, of_sample: usize) -> usize {
+        let (shape, nth) = (self.sample.line(of_sample).shape, sampled(of_sample, self.step, self.lines.len()));
+        let mut fields = Vec::new();
+        let mut shape_at = |nth: usize| {
+            self.sampled(nth).map(|line| line.shape).unwrap_or_else(|| {
+                fields.clear();
+                read(self.lines[nth].1, self.fields, &mut fields)
+            })
+        };
+        (0..nth).rev().take(MAX_PLACES).take_while(|&before| shape_at(before) == shape).count()
+    }
+}
+
+/// Returns the line of the sample's `nth`, of `lines` and one in `step`.
+fn sampled(nth: usize, step: usize, lines: usize) -> usize {
+    let from = nth * step;
+    from + usize::try_from(spread(nth as u64 + 1) >> 33).unwrap_or(0) % step.min(lines - from)
+}
+
+/// Units by how they differ from the usual.
+struct Differing {
+    of_other_shape: Vec<usize>,
+    by_column: Vec<Vec<OddField>>,
+    /// Those that do not.
+    usual: Vec<usize>,
 }
 
 /// A field unlike the others of its column.
@@ -200,11 +208,11 @@ impl<'t> Line<'t, '_> {
 }
 
 impl<'t> Sample<'t> {
-    fn of(lines: impl Iterator<Item = &'t str>) -> Self {
+    fn of(lines: impl Iterator<Item = &'t str>, fields: Fields) -> Self {
         let count = lines.size_hint().0;
         let mut this = Self { lines: Vec::with_capacity(count), fields: Vec::with_capacity(count * FIELDS) };
         for line in lines {
-            let shape = read(line, &mut this.fields);
+            let shape = read(line, fields, &mut this.fields);
             this.lines.push((line, shape, this.fields.len()));
         }
         this
@@ -242,9 +250,10 @@ struct ByWord {
 }
 
 impl Usual {
-    /// Returns `None` if the sampled lines, one in `step`, have no pattern. `place` returns the number of lines of the same
-    /// shape right before one, up to [`MAX_PLACES`].
-    fn of(sample: &Sample<'_>, step: usize, place: &impl Fn(usize) -> usize) -> Option<Self> {
+    /// Returns `None` if the sampled lines have no pattern.
+    fn of(compared: &Compared<'_, '_>) -> Option<Self> {
+        let Compared { sample, step, .. } = compared;
+        let step = *step;
         let mut by_shape: Vec<(u64, usize)> =
             sample.lines.iter().enumerate().map(|(nth, &(_, shape, _))| (shape, nth)).collect();
         by_shape.sort_unstable();
@@ -260,8 +269,10 @@ impl Usual {
                 FieldValue::Number(_) => None,
                 form @ FieldValue::Form(_) => Some(form),
             };
-            let place = |nth: usize| (!is_only).then(|| place(nth)).filter(|&place| place < MAX_PLACES);
-            let known = if let Some(by_word) = parts(&lines, word) {
+            let place = |nth: usize| (!is_only).then(|| compared.place(nth)).filter(|&place| place < MAX_PLACES);
+            let known = if let Some(kinds) = kinds(sample, &lines) {
+                usual.by_word(sample, &lines, kinds, step)
+            } else if let Some(by_word) = parts(&lines, word) {
                 usual.by_word(sample, &lines, Kinds { at: 0, by_word, rest: Vec::new() }, step)
             } else if let Some(parts) = parts(&lines, place).filter(|parts| is_record(parts)) {
                 let mut by_place = vec![NO_COLUMNS; 1 + parts.iter().map(|(place, _)| *place).max().unwrap_or(0)];
@@ -270,11 +281,58 @@ impl Usual {
                 }
                 ShapeColumns::ByPlace(by_place)
             } else {
-                usual.by_kind(sample, &lines, 0, step)
+                ShapeColumns::Whole(usual.columns_of(sample, &lines, 0, step))
             };
             usual.shapes.insert(shape, known);
         }
         Some(usual)
+    }
+
+    /// Compares each line with the usual ones.
+    fn compare(&mut self, compared: &Compared<'_, '_>) -> Differing {
+        let (mut of_other_shape, mut usual_lines, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        let mut by_column: Vec<Vec<OddField>> = self.columns.iter().map(|_| Vec::new()).collect();
+        // By column: the last regular field; mostly the next is the same.
+        let mut last = vec![""; self.columns.len()];
+        let (mut shape_before, mut place) = (None, 0);
+        for (nth, &(i, text)) in compared.lines.iter().enumerate() {
+            let line = compared.sampled(nth).unwrap_or_else(|| {
+                fields.clear();
+                Line { text, shape: read(text, compared.fields, &mut fields), fields: &fields }
+            });
+            place = if shape_before == Some(line.shape) { place + 1 } else { 0 };
+            shape_before = Some(line.shape);
+            let mut is_usual = true;
+            let mut compare = |column: usize, field| {
+                self.columns[column].compare(field, i, &mut last[column], &mut |distance, line| {
+                    is_usual = false;
+                    by_column[column].push(OddField { distance, line, value: FieldValue::of(field) });
+                });
+            };
+            let mut known = self.shapes.get(&line.shape);
+            while let Some(ShapeColumns::ByWord(by)) = known {
+                let word = line.field(by.at).unwrap_or_default();
+                compare(by.column, word);
+                let value = FieldValue::of(word);
+                known = Some(by.kinds.iter().find(|(known, _)| *known == value).map_or(&by.rest, |(_, kind)| kind));
+            }
+            let columns = match known {
+                Some(ShapeColumns::Whole(columns)) => Some(columns),
+                Some(ShapeColumns::ByPlace(parts)) => parts.get(place),
+                Some(ShapeColumns::ByWord(_)) | None => None,
+            };
+            let Some(columns) = columns else {
+                of_other_shape.push(i);
+                continue;
+            };
+            for (field, column) in line.fields.iter().zip(columns.clone()) {
+                compare(column, field.of(line.text));
+            }
+            if is_usual {
+                usual_lines.push(i);
+            }
+        }
+        Differing { of_other_shape, by_column, usual: usual_lines }
     }
 
     /// Adds the columns of lines of one shape, by kind if they are of several; a kind may be of several again.

@@ -14,6 +14,8 @@ const MIN_START: usize = 3;
 /// Lines in which a value that so large a part of them has leaves no place for another that occurs once.
 const MIN_CONSTANT: usize = 12;
 const CONSTANT: (usize, usize) = (9, 10);
+/// Where values occur less often than this on average, one that occurs once is no odd one.
+const OFTEN: usize = 6;
 /// Most numbers within a field that are compared.
 const MAX_RUNS: usize = 8;
 /// How far beyond a sample numbers may lie, in distances between its largest and those of similar size: where many lie close
@@ -92,6 +94,16 @@ impl FieldColumn {
         }
     }
 
+    /// Returns whether it is text of many values.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Text(_, None, _))
+    }
+
+    /// Returns whether it is text of a few values.
+    pub(super) fn has_few(&self) -> bool {
+        matches!(self, Self::Text(_, Some(_), _))
+    }
+
     /// Calls `odd` with the distance of a field from the column and with its `line`, unless it is regular, as `last` is;
     /// with the line before if a number shows that that one came too early.
     pub(super) fn compare<'t>(
@@ -151,7 +163,7 @@ fn add<T: PartialEq>(counted: &mut Vec<(T, usize)>, value: T) {
     }
 }
 
-/// Returns the values of a column if they are few, except for odd ones: of few lines those beside a value that nearly all have.
+/// Returns the values of a column if they are few, except for odd ones: those that occur once where the others occur often.
 fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usize) -> Option<Vec<T>> {
     let usual = counted.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let is_constant = count >= MIN_CONSTANT && usual * CONSTANT.1 >= count * CONSTANT.0;
@@ -159,7 +171,10 @@ fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usiz
     if counted.len() > most + strange {
         return None;
     }
-    counted.retain(|(_, count)| *count > usize::from(strange > 0));
+    let often = counted.iter().filter(|(_, count)| *count > 1).count();
+    if strange > 0 && often * OFTEN <= count {
+        counted.retain(|(_, count)| *count > 1);
+    }
     let is_few = counted.len() <= most && counted.iter().map(|(_, count)| count).sum::<usize>() + strange >= count;
     is_few.then(|| counted.into_iter().map(|(value, _)| value).collect())
 }

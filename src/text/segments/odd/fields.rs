@@ -42,19 +42,37 @@ impl FieldSpan {
     }
 }
 
+/// What a line is split into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fields {
+    /// Words, numbers, paths, versions.
+    Words,
+    /// Their parts: `lib`, `curl` and `bookworm` of `lib-curl/bookworm`.
+    Parts,
+}
+
+impl Fields {
+    fn classes(self) -> &'static [u8; 256] {
+        match self {
+            Self::Words => &CLASSES,
+            Self::Parts => &PART_CLASSES,
+        }
+    }
+}
+
 /// Adds the fields of a line; returns its shape, a hash of the separators.
-pub(super) fn read(line: &str, fields: &mut Vec<FieldSpan>) -> u64 {
-    let (bytes, is_ascii) = (line.as_bytes(), line.is_ascii());
+pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
+    let (bytes, is_ascii, classes) = (line.as_bytes(), line.is_ascii(), of.classes());
     let (mut shape, mut at) = (0, 0);
     while at < bytes.len() {
         let start = at;
-        at = if is_ascii { at + run(&bytes[at..], |class| class != 0) } else { field_end(bytes, at) };
+        at = if is_ascii { at + run(&bytes[at..], classes, |class| class != 0) } else { field_end(bytes, classes, at) };
         if at > start {
             fields.push(FieldSpan { start: at16(start), end: at16(at) });
             shape = spread(shape ^ 1);
         }
         let mut before = 0;
-        while let Some(&byte) = bytes.get(at).filter(|byte| CLASSES[usize::from(**byte)] == 0) {
+        while let Some(&byte) = bytes.get(at).filter(|byte| classes[usize::from(**byte)] == 0) {
             let separator = if byte == b'\t' { b' ' } else { byte };
             // Any number of spaces is one separator.
             if separator != b' ' || before != b' ' {
@@ -68,16 +86,16 @@ pub(super) fn read(line: &str, fields: &mut Vec<FieldSpan>) -> u64 {
 }
 
 /// Returns the number of bytes of some classes before one of another.
-fn run(bytes: &[u8], is_of: impl Fn(u8) -> bool) -> usize {
-    bytes.iter().take_while(|byte| is_of(CLASSES[usize::from(**byte)])).count()
+fn run(bytes: &[u8], classes: &[u8; 256], is_of: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| is_of(classes[usize::from(**byte)])).count()
 }
 
 /// Returns the end of the field at `at`. Fields also end between digits and other scripts or currency signs: 耗时12毫秒, ¥12.
-fn field_end(bytes: &[u8], mut at: usize) -> usize {
-    let class_at = |at: usize| bytes.get(at).map_or(0, |byte| CLASSES[usize::from(*byte)]);
+fn field_end(bytes: &[u8], classes: &[u8; 256], mut at: usize) -> usize {
+    let class_at = |at: usize| bytes.get(at).map_or(0, |byte| classes[usize::from(*byte)]);
     let mut class = class_at(at);
     while class != 0 {
-        at += run(&bytes[at..], |other| other == class);
+        at += run(&bytes[at..], classes, |other| other == class);
         let next = class_at(at);
         class = if class | next == DIGIT | WIDE { 0 } else { next };
     }
@@ -114,6 +132,18 @@ static CLASSES: [u8; 256] = {
     }
     table
 };
+
+/// Classes where what joins the parts of words and paths separates, too.
+static PART_CLASSES: [u8; 256] = {
+    let (mut table, mut byte) = (CLASSES, 0);
+    while byte < JOINING.len() {
+        table[JOINING[byte] as usize] = 0;
+        byte += 1;
+    }
+    table
+};
+
+const JOINING: [u8; 6] = *b"/_.-@\\";
 
 /// Returns the value of a numeric field with a unit of at most three letters: `12`, `-0.5`, `30ms`, `45%`, `0xff`.
 pub(super) fn number(field: &str) -> Option<f64> {

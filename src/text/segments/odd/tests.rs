@@ -236,3 +236,52 @@ fn a_number_of_few_lines_is_odd_below_and_above_the_others() {
     let tail = |i: usize| format!("INFO sent {} messages to n{i:x}", 20 + 800_000 / (1 + i % 9_000));
     assert!(odd_of_kinds(35, tail, other, "INFO sent 20 messages to n9ab").len() <= 3 * MIN_ODD);
 }
+
+#[test]
+fn a_part_of_a_word_is_odd_however_many_different_words_there_are() {
+    // Seventeen names and more are no few values.
+    let name = |i: usize| format!("{}{}", ["lib", "py", "go"][i % 3], (b'a' + u8::try_from(i % 26).unwrap()) as char);
+    type Line = fn(String, usize) -> String;
+    let cases: [(Line, &str); 5] = [
+        (|name, i| format!("{name}{i}/bookworm,now {}.{}-1 amd64", i % 9, i % 7), "libc7/focal,now 7.0-1 amd64"),
+        (|name, i| format!("{name} https://{name}{i}.prod.acme.io/v2"), "gob https://gob7.staging.acme.io/v2"),
+        (|name, i| format!("/srv/{name}{i}/ro/data {}", i % 9), "/srv/pyz7/rw/data 4"),
+        (|name, i| format!("{name}/{name}_{i}.jpg"), "gob/gob_7.exe"),
+        (|name, i| format!("{name}.{i}@acme.com"), "libc.7@gmail.com"),
+    ];
+    for (line, odd) in cases {
+        assert_eq!(odd_among(|i| line(name(i), i), &[(61, odd)]), [odd]);
+        assert_eq!(odd_among(|i| line(name(i), i), &[]), Vec::<String>::new(), "{odd}");
+    }
+}
+
+#[test]
+fn a_setting_is_held_against_the_same_of_other_services() {
+    let services = ["auth", "cart", "mail", "search", "billing", "queue"];
+    for kinds in 1..6 {
+        let mut state = 0;
+        let mut line = |i: usize| {
+            let (service, number) = (services[mixed(&mut state) % 6], mixed(&mut state));
+            match if i == 301 { 0 } else { mixed(&mut state) % kinds } {
+                0 => format!("{service}_{i}_debug={}", i == 301),
+                1 => format!("{service}_{i}_port={}", 3000 + number % 6000),
+                2 => format!("{service}_{i}_host={}.internal", services[number % 6]),
+                3 => format!("{service}_{i}_timeout={}", [5, 10, 30][number % 3]),
+                _ => format!("{service}_{i}_region={}", ["eu", "us", "ap"][number % 3]),
+            }
+        };
+        let text = (0..900).map(&mut line).collect::<Vec<_>>().join("\n");
+        let odd = odd(&text, &units(&text, false, |_| 0));
+        assert!(odd.contains(&301) && odd.len() <= 3 * MIN_ODD, "{kinds}: {odd:?}");
+    }
+}
+
+#[test]
+fn of_few_lines_a_value_is_odd_beside_one_that_the_others_have() {
+    let source = |i: usize| format!("source = \"{}\"", if i == 20 { "git+acme/fork" } else { "registry+index" });
+    let package = |i: usize| format!("[[package]]\nname = \"crate{i}\"\n{}\n", source(i));
+    let text: String = (0..30).map(package).collect();
+    let units = units(&text, false, |_| 0);
+    let odd: Vec<&str> = odd(&text, &units).into_iter().map(|i| units[i].line(&text)).collect();
+    assert_eq!(odd, [source(20)]);
+}
