@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::archive::{Archive, Archived, SUFFIX, name, text_at};
 use crate::message::{Role, Text};
-use crate::select::within::within_for;
+use crate::select::within::{Question, within_for};
 use crate::tokens::Tokens;
 
 use super::draft::{Draft, Origin, Slot};
@@ -68,8 +68,8 @@ impl<'r> ArchivePaths<'r> {
         let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
         let archive_path = self.path(draft, entry, piece);
         let arguments = draft.call(entry).and_then(|call| call.arguments.as_ref()).map_or("", Text::as_str);
-        let question = [draft.asked(), "\n", arguments].concat();
-        within_for(&question, source, max_tokens, draft.counter, draft.marks(archive_path.as_deref()))
+        let question = Question { asked: draft.asked(), arguments };
+        within_for(question, source, max_tokens, draft.counter, draft.marks(archive_path.as_deref()))
     }
 
     fn archived_text(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {

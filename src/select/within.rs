@@ -25,19 +25,28 @@ pub static MEMORY: LazyLock<ContentMemory<Option<(String, Tokens)>>> =
 ///
 /// The first mark names the archive path. JSON stays JSON. O(n), cached by content.
 pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
-    within_for("", text, max_tokens, counter, marks)
+    within_for(Question::default(), text, max_tokens, counter, marks)
 }
 
-/// As [`within`]; what answers `question` stays first.
+/// What a text may answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Question<'t> {
+    /// The last message of the user.
+    pub asked: &'t str,
+    /// The arguments of the call that brought the text.
+    pub arguments: &'t str,
+}
+
+/// As [`within`]; what answers a question stays first.
 pub fn within_for(
-    question: &str,
+    question: Question<'_>,
     text: &str,
     max_tokens: Tokens,
     counter: TokenCounter,
     marks: Marks<'_>,
 ) -> Option<(String, Tokens)> {
     let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
-    let salt = salt ^ xxh3_64(question.as_bytes());
+    let salt = salt ^ xxh3_64(question.asked.as_bytes()) ^ xxh3_64(question.arguments.as_bytes()).rotate_left(1);
     let key = marks.archive_path.map(|archive_path| [text, "\0", archive_path].concat());
     let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
         let made = make(question, text, max_tokens, counter, marks);
@@ -72,7 +81,7 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
 }
 
 fn make(
-    question: &str,
+    question: Question<'_>,
     text: &str,
     max_tokens: Tokens,
     counter: TokenCounter,
@@ -94,22 +103,23 @@ fn make(
 
 /// Returns the parts of most worth, with marks for the others.
 fn chosen(
-    question: &str,
+    question: Question<'_>,
     text: &str,
     analysis: &Arc<Analysis>,
     max_tokens: Tokens,
     counter: TokenCounter,
     marks: Marks<'_>,
 ) -> Option<(String, Tokens)> {
-    let document = |message: usize, author: Author, analysis: Arc<Analysis>| {
-        let asks = author == Author::User;
-        Document { message, author, effect: None, stays: asks, asks: f32::from(u8::from(asks)), analysis }
+    let document = |(message, (author, analysis)): (usize, (Author, Arc<Analysis>))| {
+        let asks = if author == Author::Result { 0.0 } else { 1.0 };
+        Document { message, author, effect: None, stays: asks > 0.0, asks, analysis }
     };
-    let mut documents = vec![document(0, Author::Result, Arc::clone(analysis))];
-    if !question.is_empty() {
-        documents.push(document(1, Author::User, Analysis::of(question, Form::Whole)));
-    }
-    let (messages, question) = (documents.len(), documents.len().checked_sub(2).map(|_| 1));
+    let asking = [(Author::User, question.asked), (Author::Call, question.arguments)];
+    let asking = asking.into_iter().filter(|(_, text)| !text.is_empty());
+    let asking = asking.map(|(author, text)| (author, Analysis::of(text, Form::Whole)));
+    let all = std::iter::once((Author::Result, Arc::clone(analysis))).chain(asking);
+    let documents: Vec<Document> = all.enumerate().map(document).collect();
+    let (messages, question) = (documents.len(), documents.iter().position(|document| document.author == Author::User));
     let mut scoring = Scoring::new(documents, messages, question);
     let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
     let full = counter.text(text).as_f32();
@@ -166,7 +176,7 @@ mod tests {
         assert_eq!(within(&text.clone(), Tokens(300), counter(), Marks::default()), short);
         // What is remembered decides nothing.
         let analysis = Analysis::of(&text, Form::Outlined);
-        assert_eq!(chosen("", &text, &analysis, Tokens(300), counter(), Marks::default()), short);
+        assert_eq!(chosen(Question::default(), &text, &analysis, Tokens(300), counter(), Marks::default()), short);
     }
 
     #[test]

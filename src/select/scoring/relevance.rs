@@ -42,6 +42,14 @@ const MIN_ANSWERS: usize = 4;
 /// Relevance that each term of a result's part takes from the others.
 const LENGTH: f32 = 0.02;
 
+/// Who asks for a term.
+#[derive(Clone, Copy, Default)]
+struct Asking {
+    /// Mentions in texts that ask.
+    mentions: u16,
+    is_users: bool,
+}
+
 /// Returns whether a term is a stop word.
 pub fn asks_for_nothing(term: ShortTerm) -> bool {
     STOP_WORDS.contains(&term)
@@ -86,39 +94,44 @@ impl Scoring {
         query_matches
     }
 
-    /// Adds to each of the `related` parts its share of all asked terms, rare ones weighing more: it finds the one line with
-    /// the order that is asked for in a list of orders. A request with many names asks for none; a name that no other text
-    /// has cannot be answered, and one that many parts have is no answer (`path`, as a key of all rows); a result asks for
-    /// nothing: the newest would answer itself.
+    /// Adds to each of the `related` parts its share of what is asked for, rare terms weighing more: it finds the one line with
+    /// the order that is asked for in a list of orders. A request with many names asks for none.
+    ///
+    /// The share of names that few other parts have decides, or of these with all words of the user: in "And now, what should
+    /// I look at?" a part with "look" answers little. A result asks for nothing: the newest would answer itself.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
-        let mut asking_mentions = vec![0_u16; self.facts.len()];
-        let asking = |document: &&Document| document.asks > 0.0 && document.author != Author::Result;
-        for (position, _) in self.documents.iter().enumerate().filter(|(_, document)| asking(document)) {
+        let mut asking = vec![Asking::default(); self.facts.len()];
+        let asks = |document: &Document| document.asks > 0.0 && document.author != Author::Result;
+        for (position, document) in self.documents.iter().enumerate().filter(|(_, document)| asks(document)) {
             for &id in &self.numbers[self.mentions(position)] {
-                let mentions = &mut asking_mentions[id as usize];
+                let Asking { mentions, is_users } = &mut asking[id as usize];
                 *mentions = mentions.saturating_add(1);
+                *is_users |= document.author == Author::User;
             }
         }
         let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
-        let weight = |((fact, query_match), asking): ((&Fact, &QueryMatch), u16)| {
-            let is_answer = usize::from(fact.mentions) <= most;
-            let asks = is_answer && (1..fact.mentions).contains(&asking) && !STOP_WORDS.contains(&fact.term);
-            if asks { (query_match.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
+        // By term: its weight among all, and among names.
+        let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
+            let has_answer = fact.mentions > asking.mentions && usize::from(fact.mentions) <= most;
+            let is_asked = asking.mentions > 0 && !STOP_WORDS.contains(&fact.term);
+            let weight = (query_match.asked * idf.at(fact.mentions)).max(0.0);
+            [asking.is_users || has_answer, has_answer && fact.term.kind().is_name()]
+                .map(|counts| if is_asked && counts { weight } else { 0.0 })
         };
-        let weights: Vec<f32> = self.facts.iter().zip(&self.query_matches).zip(asking_mentions).map(weight).collect();
+        let weights: Vec<[f32; 2]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
         // Every part with an asked term is related.
-        let all: f32 = weights.iter().filter(|weight| **weight > 0.0).sum();
+        let all = [0, 1].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
         let mut ids: Vec<u32> = Vec::new();
         for &(part, _) in related {
             let of_part = mentioned(&self.numbers, &self.ends, part as usize);
             ids.clear();
-            ids.extend(of_part.iter().filter(|&&id| weights[id as usize] > 0.0));
-            if !ids.is_empty() {
-                ids.sort_unstable();
-                ids.dedup();
-                let share = ids.iter().map(|&id| weights[id as usize]).sum::<f32>() / all;
-                self.relevance[part as usize] += ANSWER * share.powi(2);
-            }
+            ids.extend(of_part.iter().filter(|&&id| weights[id as usize][0] > 0.0));
+            ids.sort_unstable();
+            ids.dedup();
+            let share = |of: usize| {
+                ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
+            };
+            self.relevance[part as usize] += ANSWER * share(0).max(share(1)).powi(2);
         }
     }
 

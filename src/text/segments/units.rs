@@ -158,7 +158,8 @@ fn rank(bytes: &[u8], position: usize, tags: bool) -> u8 {
 }
 
 /// Joins units to pieces: short neighbours of one class, blank lines with the line before them, and in a text of very short
-/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces.
+/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces, and never an earlier mark: in a
+/// gap it counts for what it says.
 pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Vec<Span> {
     let is_cut = |start: u32| cuts.binary_search(&(start as usize)).is_ok();
     let mut pieces: Vec<Span> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
@@ -171,7 +172,8 @@ pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Ve
             let bytes = last.end - last.start;
             let is_blank = source.len() <= 2 && class == Class::Noise && bytes < at(PART_BYTES.1);
             let is_short = bytes < SHORT_BYTES && last.class == class && unit.end - last.start <= at(PART_BYTES.1);
-            is_full || (!is_mark && !last_is_mark && !is_cut(unit.start) && (is_blank || is_short))
+            // No cut of ours leaves two marks behind each other.
+            is_mark == last_is_mark && (is_full || (!is_mark && !is_cut(unit.start) && (is_blank || is_short)))
         });
         if let Some(last) = joined {
             last.end = unit.end;
