@@ -20,6 +20,22 @@ pub fn end(bytes: &[u8], position: usize) -> Option<usize> {
     }
 }
 
+/// As [`end`], also of a literal of Python's in single quotes; of that only the end is checked.
+pub fn end_in_any_quotes(bytes: &[u8], position: usize) -> Option<usize> {
+    if bytes.get(position) != Some(&b'\'') {
+        return end(bytes, position);
+    }
+    let mut position = position + 1;
+    loop {
+        position += bytes.get(position..)?.iter().position(|byte| matches!(byte, b'\'' | b'\\' | b'\n'))?;
+        match bytes[position] {
+            b'\'' => return Some(position + 1),
+            b'\\' if bytes.get(position + 1)?.is_ascii_graphic() => position += 2,
+            _ => return None,
+        }
+    }
+}
+
 /// Returns the position of the quote that closes `body`, whatever is in it: models write line breaks in strings.
 pub fn closing_quote(body: &str) -> Option<usize> {
     let bytes = body.as_bytes();
@@ -96,6 +112,7 @@ fn escaped_char(escape: &str) -> Cow<'static, str> {
         r"\n" => "\n".into(),
         r"\t" => "\t".into(),
         "\\\"" => "\"".into(),
+        r"\'" => "'".into(),
         r"\\" => r"\".into(),
         _ => serde_json::from_str::<String>(&["\"", escape, "\""].concat()).map_or("\u{fffd}".into(), Cow::Owned),
     }

@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(kind("tests/a.py::test_a PASSED [ 50%]\ntests/a.py::test_b FAILED [100%]\n"), Kind::Log);
         assert_eq!(kind(r#" {"a": [1, 2, 3]} "#), Kind::Json);
         assert_eq!(kind("{\"a\": 1}\n{\"a\": 2}\n"), Kind::Json);
-        assert_eq!(kind("{'a': 1, 'b': None}"), Kind::Plain);
+        assert_eq!(kind("{'a': 1, 'b': None}"), Kind::Json);
         assert_eq!(kind("def f(a):\n    return a * 2\n\n\nclass A:\n    def g(self):\n        pass\n"), Kind::Code);
         assert_eq!(
             kind(

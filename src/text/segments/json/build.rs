@@ -9,7 +9,7 @@ use crate::text::segments::severity::{Level, Scan, scan};
 use crate::text::segments::units::{self, Unit};
 use crate::text::segments::{Class, Segments, Span, at};
 
-use super::parse::{parse, value_start};
+use super::parse::{opens, parse, value_start};
 use super::rows::{Rows, behind_comma, class_of, value_end};
 use super::{Node, Shape, Tree};
 
@@ -196,7 +196,8 @@ impl Build<'_> {
                 let value = position..value_end(bytes, position);
                 position = behind_comma(bytes, value.end);
                 let source = &self.text[value];
-                let body = source.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+                let quotes = ['"', '\''];
+                let body = source.strip_prefix(quotes).and_then(|rest| rest.strip_suffix(quotes));
                 text.push_str(
                     &body.map_or_else(|| source.to_owned(), |body| Unescaped::of(body).text.replace('\n', " ")),
                 );
@@ -251,7 +252,7 @@ impl Build<'_> {
         for child in self.children(index) {
             let Node { start, count, .. } = self.found[child];
             let value = value_start(bytes, start as usize).unwrap_or(start as usize);
-            if matches!(bytes[value], b'{' | b'[') { rows += count } else { others += count }
+            if opens(bytes[value]) { rows += count } else { others += count }
         }
         rows >= least && others * 4 <= rows
     }

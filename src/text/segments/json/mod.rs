@@ -36,6 +36,8 @@ pub struct Node {
     /// Index of its first piece.
     pub piece: u32,
     pub shape: Shape,
+    /// Whether its closing bracket is there.
+    pub is_closed: bool,
 }
 
 /// The opened values of a JSON text, and the leaves between them.

@@ -1,4 +1,7 @@
 //! Parses the grammar of JSON (RFC 8259), and finds its values.
+//!
+//! Takes what tools print in its place, too: Python's `NaN`, `None`, `True`, tuples and single quotes, and JSON whose end was
+//! cut off.
 
 use crate::text::elision;
 use crate::text::json_string;
@@ -14,6 +17,8 @@ const OPENED_STRING_BYTES: usize = 300;
 const SHORT_BYTES: usize = 24;
 /// Most bytes behind JSON, such as an exit code or advice.
 const MAX_BYTES_BEHIND: usize = 1000;
+/// Least bytes of JSON without its end.
+const MIN_CUT_BYTES: usize = 1000;
 /// Deeper containers are not opened, so that what stays has few brackets around it.
 const MAX_DEPTH: usize = 1_000;
 
@@ -26,8 +31,18 @@ struct Open {
     last: Option<usize>,
 }
 
+/// Returns whether a byte opens a container.
+pub fn opens(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[' | b'(')
+}
+
+/// Returns whether a byte closes a container.
+pub fn closes(byte: u8) -> bool {
+    matches!(byte, b'}' | b']' | b')')
+}
+
 /// Returns the nodes of `text[from..]` and the end of the JSON; `None` if it is not JSON with a container at its root, or
-/// several on lines. A few words may follow.
+/// several on lines. A few words may follow, also where its end is missing.
 ///
 /// The first node is the root, or [`Shape::Lines`] for several. O(n); not recursive.
 pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
@@ -36,12 +51,18 @@ pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
     if !matches!(bytes.get(first)?, b'{' | b'[') {
         return None;
     }
-    let mut parser = Parser { bytes, text, nodes: Vec::new(), open: Vec::new() };
+    let mut parser = Parser { bytes, text, nodes: Vec::new(), open: Vec::new(), complete: first };
     parser.nodes.push(node(first, first, Shape::Lines));
     parser.open.push(Open { is_object: false, node: Some(0), last: None });
     let mut position = first;
     loop {
-        position = parser.value(position)?;
+        position = match parser.value(position) {
+            Some(end) => end,
+            None => {
+                position = parser.leave_all(first)?;
+                break;
+            }
+        };
         let next = skip_spaces(bytes, position);
         if next == bytes.len() {
             break;
@@ -69,7 +90,7 @@ pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
 }
 
 fn node(start: usize, end: usize, shape: Shape) -> Node {
-    Node { start: at(start), end: at(end), skip: 0, count: 1, piece: 0, shape }
+    Node { start: at(start), end: at(end), skip: 0, count: 1, piece: 0, shape, is_closed: true }
 }
 
 pub fn skip_spaces(bytes: &[u8], mut position: usize) -> usize {
@@ -84,6 +105,8 @@ struct Parser<'t> {
     text: &'t str,
     nodes: Vec<Node>,
     open: Vec<Open>,
+    /// End of the last value that is complete.
+    complete: usize,
 }
 
 impl Parser<'_> {
@@ -93,30 +116,23 @@ impl Parser<'_> {
         let mut start = position;
         loop {
             position = match *self.bytes.get(position)? {
-                open @ (b'{' | b'[') => {
+                open if opens(open) => {
                     self.enter(start, open == b'{');
                     let inside = skip_spaces(self.bytes, position + 1);
-                    if !matches!(self.bytes.get(inside), Some(b'}' | b']')) {
+                    if !self.bytes.get(inside).copied().is_some_and(closes) {
                         (start, position) = self.member(inside)?;
                         continue;
                     }
                     // The empty container is closed below.
                     position + 1
                 }
-                b'"' => {
-                    let end = json_string::end(self.bytes, position)?;
+                b'"' | b'\'' => {
+                    let end = json_string::end_in_any_quotes(self.bytes, position)?;
                     self.leaf(start, end, end - position > OPENED_STRING_BYTES);
                     end
                 }
-                b't' | b'f' | b'n' => {
-                    let rest = &self.bytes[position..];
-                    let literal =
-                        [&b"true"[..], b"false", b"null"].into_iter().find(|literal| rest.starts_with(literal))?;
-                    self.leaf(start, position + literal.len(), false);
-                    position + literal.len()
-                }
                 _ => {
-                    let end = number_end(self.bytes, position)?;
+                    let end = literal_end(self.bytes, position).or_else(|| number_end(self.bytes, position))?;
                     self.leaf(start, end, false);
                     end
                 }
@@ -132,7 +148,7 @@ impl Parser<'_> {
                         (start, position) = self.member(skip_spaces(self.bytes, position + 1))?;
                         break;
                     }
-                    close @ (b'}' | b']') => {
+                    close if closes(close) => {
                         position += 1;
                         self.leave(position, close == b'}')?;
                     }
@@ -165,6 +181,7 @@ impl Parser<'_> {
         // A text that is one small container is opened, too: nothing else could go.
         let is_small = end - self.nodes[node].start as usize <= OPENED_BYTES && self.open.len() > 1;
         self.nodes[node].end = at(end);
+        self.complete = end;
         if is_small || closed.last.is_none() {
             self.nodes.truncate(node + 1);
             self.nodes[node].shape = Shape::Leaf;
@@ -174,7 +191,30 @@ impl Parser<'_> {
         Some(())
     }
 
+    /// Leaves all containers behind the last complete value, which is returned; `None` if that is not near the end of a long
+    /// text.
+    fn leave_all(&mut self, first: usize) -> Option<usize> {
+        let end = self.complete;
+        if end - first < MIN_CUT_BYTES || self.bytes.len() - end > MAX_BYTES_BEHIND {
+            return None;
+        }
+        while self.open.len() > 1 {
+            let closed = self.open.pop()?;
+            let Some(node) = closed.node else { continue };
+            if closed.last.is_none() {
+                // Nothing in it is complete.
+                self.nodes.truncate(node);
+                continue;
+            }
+            let skip = at(self.nodes.len());
+            self.nodes[node] = Node { end: at(end), skip, is_closed: false, ..self.nodes[node] };
+            self.added(node);
+        }
+        (self.nodes.len() > 1).then_some(end)
+    }
+
     fn leaf(&mut self, start: usize, end: usize, is_long: bool) {
+        self.complete = end;
         if self.open.last().is_some_and(|open| open.node.is_some()) {
             self.nodes.push(node(start, end, if is_long { Shape::Text } else { Shape::Leaf }));
             let last = self.nodes.len() - 1;
@@ -206,11 +246,19 @@ impl Parser<'_> {
 
 /// Returns the start of the value of the member at `position`.
 pub fn value_start(bytes: &[u8], position: usize) -> Option<usize> {
-    if bytes.get(position) != Some(&b'"') {
+    if !matches!(bytes.get(position), Some(b'"' | b'\'')) {
         return None;
     }
-    let colon = skip_spaces(bytes, json_string::end(bytes, position)?);
+    let colon = skip_spaces(bytes, json_string::end_in_any_quotes(bytes, position)?);
     (bytes.get(colon) == Some(&b':')).then(|| skip_spaces(bytes, colon + 1))
+}
+
+/// Returns the position behind the literal at `position`, of JSON or Python.
+fn literal_end(bytes: &[u8], position: usize) -> Option<usize> {
+    const LITERALS: [&str; 12] =
+        ["true", "false", "null", "True", "False", "None", "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"];
+    let rest = &bytes[position..];
+    LITERALS.into_iter().find(|literal| rest.starts_with(literal.as_bytes())).map(|literal| position + literal.len())
 }
 
 /// Returns the position behind the number at `position`.
@@ -270,7 +318,6 @@ mod tests {
             "[.5]",
             "[1e]",
             "[-]",
-            "[NaN]",
             "[tru]",
             "[\"\\x\"]",
             "[\"\n\"]",
@@ -283,12 +330,34 @@ mod tests {
             "[1] [2]",
             "[1]\n2",
             "[1]]",
-            "{'a': 1}",
             "[\"\\u12g4\"]",
             "[1 2]",
         ] {
             assert!(parse(text, 0).is_none(), "{text}");
         }
+        // What Python prints.
+        for text in ["[NaN, -Infinity]", "{'a': 1, \"b\": None}", "[(1, 'it\\'s'), (2, True)]", "[nan, inf, -inf]"] {
+            assert!(parse(text, 0).is_some(), "{text}");
+        }
+        for text in ["{'a: 1}", "['a\nb']", "['a\"]", "{None: 1}", "[None1]", "[1, (2, 3]"] {
+            assert!(parse(text, 0).is_none(), "{text}");
+        }
         assert_eq!(parse("[1]\n{\"a\": 2}\n", 0).unwrap().0[0].shape, Shape::Lines);
+    }
+    #[test]
+    fn json_without_its_end_is_taken_as_far_as_it_goes() {
+        let row = |i: usize| format!(r#"{{"id": {i}, "name": "order number {i}", "tags": ["a", "b"]}}"#);
+        let rows = (0..40).map(row).collect::<Vec<_>>().join(", ");
+        for (cut, rest) in [(r#", {"id": 41, "na"#, r#", "na"#), (",]", ",]"), (", ... (300 more)", ", ... (300 more)")]
+        {
+            let text = format!(r#"{{"ok": true, "rows": [{rows}{cut}"#);
+            let (nodes, end) = parse(&text, 0).unwrap();
+            assert_eq!(&text[end..], rest);
+            assert_eq!(nodes.iter().filter(|node| !node.is_closed).count(), if rest == r#", "na"# { 3 } else { 2 });
+        }
+        assert!(parse(&format!("[{rows}{}", "and so on ".repeat(101)), 0).is_none(), "much follows");
+        assert!(parse(r#"{"ok": true, "rows": ["#, 0).is_none(), "little comes before");
+        assert!(parse(&"[".repeat(3_000), 0).is_none());
+        assert!(parse(&format!("{}{rows}", "[".repeat(1_100)), 0).is_none(), "nothing is opened that deep");
     }
 }

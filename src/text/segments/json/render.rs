@@ -7,7 +7,7 @@ use crate::text::segments::Span;
 use crate::text::segments::render::{LineEnd, Rendering, absorb_marks};
 
 use super::build::body;
-use super::parse::value_start;
+use super::parse::{opens, value_start};
 use super::{Node, Shape, Tree};
 
 /// Most spaces kept between two elements beside a gap.
@@ -148,6 +148,7 @@ impl<'t> Writer<'t> {
 
     fn string(&mut self, index: usize, node: Node) {
         let body = body(self.text, node);
+        let end = body.end;
         let range = node.piece as usize..self.tree.pieces_end(index, self.pieces.len());
         self.out.push_str(self.source(node.start as usize, body.start));
         let mut run = Rendering::new(self.text, LineEnd::Escape, self.marks)
@@ -155,14 +156,14 @@ impl<'t> Writer<'t> {
         run.push(&self.pieces[range.clone()], &self.kept[range], body);
         self.is_explained = run.is_explained();
         self.out = run.out;
-        self.out.push('"');
+        self.out.push_str(self.source(end, end + 1));
     }
 
     fn container(&mut self, index: usize, node: Node) -> Open {
         let children = self.children(index, node.shape);
         let behind = self.open(node);
         let bytes = self.text.as_bytes();
-        let is_row = |child: &Child| matches!(bytes[self.tree.nodes[child.index].start as usize], b'{' | b'[');
+        let is_row = |child: &Child| opens(bytes[self.tree.nodes[child.index].start as usize]);
         let what = match node.shape {
             Shape::Object => Elements::Keys,
             _ if children.iter().any(is_row) => Elements::Rows,
@@ -206,7 +207,7 @@ impl<'t> Writer<'t> {
         if let Some(last) = children.last() {
             let last_piece = tree.pieces_end(last.index, self.pieces.len()) - 1;
             let (from, to) = (end_of(children.len() - 1).unwrap_or(behind), node.end as usize);
-            let close = if node.shape == Shape::Lines { to } else { to - 1 };
+            let close = if node.shape == Shape::Lines || !node.is_closed { to } else { to - 1 };
             self.spaces(from, close, self.kept[last_piece]);
             self.out.push_str(self.source(close, to));
         }

@@ -12,7 +12,7 @@ use crate::text::segments::severity::{Level, scan};
 
 use super::Shape;
 use super::build::OPENED_ROW_BYTES;
-use super::parse::{skip_spaces, value_start};
+use super::parse::{closes, opens, skip_spaces, value_start};
 
 /// Most columns that are compared; a map from ids to values has as many keys as entries.
 const MAX_COLUMNS: usize = 256;
@@ -74,7 +74,7 @@ impl Rows {
         let (mut shape, mut is_error, mut nth) = (0_u64, false, 0);
         let mut open: Vec<Open> = Vec::new();
         let (mut position, mut path, mut column) = (range.start, 0, MAX_COLUMNS);
-        let is_container = |position: usize| matches!(bytes[position], b'{' | b'[');
+        let is_container = |position: usize| opens(bytes[position]);
         while position < range.end && (is_container(position) || !open.is_empty()) {
             if is_container(position) && open.len() < MAX_DEPTH {
                 let is_object = bytes[position] == b'{';
@@ -83,7 +83,7 @@ impl Rows {
                 position = skip_spaces(bytes, position + 1);
             } else {
                 let end = value_end(bytes, position);
-                if bytes[position] == b'"' {
+                if matches!(bytes[position], b'"' | b'\'') && end > position + 1 {
                     is_error |= scan(&text[position + 1..end - 1], false).level >= Level::Weak;
                 }
                 if column < MAX_COLUMNS && !is_container(position) {
@@ -91,7 +91,7 @@ impl Rows {
                 }
                 position = behind_comma(bytes, end);
             }
-            while position < range.end && matches!(bytes[position], b'}' | b']') {
+            while position < range.end && closes(bytes[position]) {
                 let closed = open.pop();
                 if open.is_empty() && closed.as_ref().is_some_and(|root| !root.is_object) {
                     shape = closed.map_or(0, |root| root.place as u64);
@@ -101,7 +101,7 @@ impl Rows {
             let depth = open.len();
             let Some(outside) = open.last_mut().filter(|_| position < range.end) else { break };
             if outside.is_object {
-                let key = position..json_string::end(bytes, position).unwrap_or(range.end);
+                let key = position..json_string::end_in_any_quotes(bytes, position).unwrap_or(range.end);
                 position = skip_spaces(bytes, skip_spaces(bytes, key.end) + 1);
                 (path, column) = self.column(bytes, key, outside.path, nth);
                 if !outside.is_listed {
@@ -183,14 +183,18 @@ pub fn value_end(bytes: &[u8], position: usize) -> usize {
     let mut position = position;
     while let Some(&byte) = bytes.get(position) {
         match byte {
-            b'"' => position = json_string::end(bytes, position).unwrap_or(bytes.len()) - 1,
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' | b',' | b' ' | b'\n' | b'\r' | b'\t' if depth == 0 => return position,
-            b'}' | b']' => depth -= 1,
+            b'"' | b'\'' => {
+                position = json_string::end_in_any_quotes(bytes, position).unwrap_or(bytes.len()).max(1) - 1;
+            }
+            open if opens(open) => depth += 1,
+            close if depth == 0 && (closes(close) || matches!(close, b',' | b' ' | b'\n' | b'\r' | b'\t')) => {
+                return position;
+            }
+            close if closes(close) => depth -= 1,
             _ => {}
         }
         position += 1;
-        if depth == 0 && matches!(byte, b'"' | b'}' | b']') {
+        if depth == 0 && (matches!(byte, b'"' | b'\'') || closes(byte)) {
             return position;
         }
     }
@@ -204,11 +208,11 @@ pub fn class_of(source: &str, parent: Shape) -> Class {
     let bytes = source.as_bytes();
     let mut position = 0;
     while let Some(&byte) = bytes.get(position) {
-        if byte != b'"' {
+        if !matches!(byte, b'"' | b'\'') {
             position += 1;
             continue;
         }
-        let end = json_string::end(bytes, position).unwrap_or(bytes.len());
+        let end = json_string::end_in_any_quotes(bytes, position).unwrap_or(bytes.len());
         let inner = source.get(position + 1..end - 1).unwrap_or_default();
         let behind = skip_spaces(bytes, end);
         if parent == Shape::Object && bytes.get(behind) == Some(&b':') {
