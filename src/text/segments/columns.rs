@@ -23,6 +23,8 @@ pub struct Columns {
 struct Column {
     cells: u32,
     numbers: Vec<(u32, f64)>,
+    /// Numbers in quotes, which are words, too.
+    quoted: Vec<(u32, f64)>,
     /// Empty cells.
     empty: Value,
     /// Cells that are not numbers.
@@ -90,6 +92,9 @@ impl Columns {
             column.numbers.push((row, number));
             return;
         }
+        if let [b'"', quoted @ .., b'"'] = cell {
+            column.quoted.extend(number(quoted).map(|number| (row, number)));
+        }
         if is_empty(cell) { &mut column.empty } else { &mut column.words }.add(row);
         if column.is_free {
             return;
@@ -122,7 +127,9 @@ impl Columns {
         };
         for (at, column) in self.columns.iter().enumerate() {
             mark(&column.rare(self.rows), Some(at));
-            mark(&column.far(), Some(at));
+            mark(&column.sparse(self.rows), Some(at));
+            mark(&far(&column.numbers), Some(at));
+            mark(&far(&column.quoted), Some(at));
             for rows in column.of_another_kind(self.rows) {
                 mark(&rows, Some(at));
             }
@@ -168,6 +175,18 @@ impl Column {
         rare
     }
 
+    /// Returns the rows that have the column, where hardly any has.
+    fn sparse(&self, rows: u32) -> Vec<u32> {
+        if self.cells > (rows / RARE).max(1) || self.cells == rows {
+            return Vec::new();
+        }
+        let numbers = self.numbers.iter().map(|(row, _)| *row);
+        let mut sparse: Vec<u32> = numbers.chain(self.empty.rows.iter().chain(&self.words.rows).copied()).collect();
+        sparse.sort_unstable();
+        sparse.dedup();
+        sparse
+    }
+
     /// Returns the rows with a rare kind of cell: an empty one among words, a word among numbers.
     fn of_another_kind(&self, rows: u32) -> [Vec<u32>; 3] {
         let limit = if self.is_known(rows) { (self.cells.min(rows) / RARE).max(1) } else { 0 };
@@ -176,28 +195,27 @@ impl Column {
         let numbers = numbers.iter().map(|(row, _)| *row).take(MAX_ROWS_OF_VALUE).collect();
         [numbers, few(&self.empty), few(&self.words)]
     }
-
-    /// Returns the rows whose number is more than three standard deviations from the mean, or below [`least`].
-    fn far(&self) -> Vec<u32> {
-        let Some(&(_, base)) = self.numbers.first() else { return Vec::new() };
-        // Welford's method: one pass, and large numbers close together do not cancel out.
-        let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
-        for (_, number) in &self.numbers {
-            n += 1.0;
-            let delta = number - base - mean;
-            mean += delta / n;
-            squares += delta * (number - base - mean);
-        }
-        let deviation = (squares / n).sqrt();
-        if !deviation.is_normal() {
-            return Vec::new();
-        }
-        let least = least(&mut self.numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>());
-        let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation || number < least;
-        self.numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
-    }
 }
 
+/// Returns the rows whose number is more than three standard deviations from the mean, or below [`least`].
+fn far(numbers: &[(u32, f64)]) -> Vec<u32> {
+    let Some(&(_, base)) = numbers.first() else { return Vec::new() };
+    // Welford's method: one pass, and large numbers close together do not cancel out.
+    let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    for (_, number) in numbers {
+        n += 1.0;
+        let delta = number - base - mean;
+        mean += delta / n;
+        squares += delta * (number - base - mean);
+    }
+    let deviation = (squares / n).sqrt();
+    if !deviation.is_normal() {
+        return Vec::new();
+    }
+    let least = least(&mut numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>());
+    let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation || number < least;
+    numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
+}
 /// Returns the bound below which a number is not small by chance: 0 is odd among 12 to 480, but not among 1 to 480. Reorders
 /// `numbers`. O(n).
 pub fn least(numbers: &mut [f64]) -> f64 {

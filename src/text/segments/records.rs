@@ -20,7 +20,7 @@ const OPENERS: usize = 4;
 /// Least percentage of the records that have a line of another key once.
 const REGULAR: usize = 80;
 /// Least percentage of different values for a key that names.
-const DIFFERENT: usize = 90;
+pub const DIFFERENT: usize = 90;
 /// Least percentage of letters in a value that a person would call a name: more than in a hash.
 const LETTERS: usize = 50;
 /// Most odd lines that are named.
@@ -190,7 +190,8 @@ fn key(line: &str) -> usize {
     signs + word
 }
 
-fn is_wordy(value: &str) -> bool {
+/// Returns whether a value looks like a name in words rather than a number or a hash.
+pub fn is_wordy(value: &str) -> bool {
     let letters = value.chars().filter(|c| c.is_alphabetic()).count();
     letters * 100 >= value.chars().filter(|c| !c.is_whitespace()).count().max(1) * LETTERS
 }

@@ -21,7 +21,7 @@ const MAX_INDENTED: usize = 4;
 /// Fewest containers of an object that are rows by name: fewer are parts of one thing.
 const MIN_NAMED_ROWS: u32 = 8;
 
-/// Fewest values of an array that are read as lines.
+/// Fewest values that are read as lines.
 const MIN_LINES: usize = 12;
 
 /// Most bytes before JSON on the first line: a line number, a status.
@@ -166,10 +166,13 @@ impl Build<'_> {
     fn values(&self, index: usize, shape: Shape, is_root: bool) -> Vec<Task> {
         let children: Vec<usize> = self.children(index).collect();
         let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
+        // Of the members of an object only what is odd counts: their order says nothing.
+        let counts = |of_line: &Class| shape == Shape::Array || *of_line == Class::Outlier;
+        for (class, of_line) in classes.iter_mut().zip(self.as_lines(&children)).filter(|(_, of_line)| counts(of_line))
+        {
+            *class = class.or(of_line);
+        }
         if shape == Shape::Array {
-            for (class, of_line) in classes.iter_mut().zip(self.as_lines(&children)) {
-                *class = class.or(of_line);
-            }
             log::edges(&mut classes, (1, 1));
         }
         let is_leaf = |child: usize| self.found[child].shape == Shape::Leaf;
@@ -181,7 +184,7 @@ impl Build<'_> {
         children.into_iter().zip(classes).map(|(child, class)| Task::Node(child, class)).collect()
     }
 
-    /// Returns the classes of an array's plain values, read as the lines of a text; none for few values, or containers.
+    /// Returns the classes of plain values or members, read as the lines of a text; none for few of them, or containers.
     fn as_lines(&self, children: &[usize]) -> Vec<Class> {
         let is_plain = |child: &usize| matches!(self.found[*child].shape, Shape::Leaf | Shape::Text);
         if children.len() < MIN_LINES || !children.iter().all(is_plain) {
@@ -193,6 +196,10 @@ impl Build<'_> {
             let Node { start, end, .. } = self.found[child];
             let mut position = start as usize;
             while position < end as usize {
+                if let Some(value) = value_start(bytes, position) {
+                    text.push_str(&self.text[position..value]);
+                    position = value;
+                }
                 let value = position..value_end(bytes, position);
                 position = behind_comma(bytes, value.end);
                 let source = &self.text[value];

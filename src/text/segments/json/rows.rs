@@ -1,13 +1,14 @@
 //! Finds rows of a JSON array that differ from the others.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::text::json_string;
 use crate::text::segments::Class;
 use crate::text::segments::columns::Columns;
+use crate::text::segments::records::{DIFFERENT, is_wordy};
 use crate::text::segments::severity::{Level, scan};
 
 use super::Shape;
@@ -28,8 +29,17 @@ pub struct Rows {
     paths: HashMap<u64, usize>,
     /// The keys of the last row, in order: mostly the next row has the same.
     order: Vec<Known>,
-    /// Where cells of large rows start, with their row and column.
-    cells: Vec<(u32, usize, usize)>,
+    /// The cells of large rows.
+    cells: Vec<Cell>,
+}
+
+/// A cell of a large row.
+struct Cell {
+    row: u32,
+    column: usize,
+    start: usize,
+    value: u64,
+    is_wordy: bool,
 }
 
 /// A key that was seen.
@@ -122,7 +132,9 @@ impl Rows {
         let is_large = range.len() > OPENED_ROW_BYTES as usize;
         for (column, cell) in cells {
             if is_large {
-                self.cells.push((row, column, cell.start));
+                let source = &text[cell.clone()];
+                let value = xxh3_64(source.as_bytes());
+                self.cells.push(Cell { row, column, start: cell.start, value, is_wordy: is_wordy(source) });
             }
             self.columns.cell(row, column, &bytes[cell]);
         }
@@ -157,12 +169,41 @@ impl Rows {
         self.paths.get(&path).copied().unwrap_or(MAX_COLUMNS)
     }
 
-    /// Returns the class of each row, and where odd cells of large rows start.
+    /// Returns the class of each row, and where odd cells of large rows start, with those that name these rows.
     pub fn classes(&self) -> (Vec<Class>, Vec<usize>) {
         let (classes, odd) = self.columns.classes();
         let odd: HashSet<(u32, usize)> = odd.into_iter().collect();
-        let cells = self.cells.iter().filter(|(row, column, _)| odd.contains(&(*row, *column)));
-        (classes, cells.map(|&(_, _, start)| start).collect())
+        let rows: HashSet<u32> = odd.iter().map(|(row, _)| *row).collect();
+        let naming = if odd.is_empty() { Vec::new() } else { self.naming() };
+        let is_wanted = |cell: &&Cell| {
+            odd.contains(&(cell.row, cell.column)) || (naming.contains(&cell.column) && rows.contains(&cell.row))
+        };
+        let starts = self.cells.iter().filter(is_wanted).map(|cell| cell.start).collect();
+        (classes, starts)
+    }
+
+    /// Returns the columns that name large rows: the first of which hardly two have the same value, and the first such in
+    /// words.
+    fn naming(&self) -> Vec<usize> {
+        // By column: its cells, and those in words.
+        let mut columns: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let mut values: HashMap<usize, HashSet<u64>> = HashMap::new();
+        let mut rows = HashSet::new();
+        for cell in &self.cells {
+            let (cells, wordy) = columns.entry(cell.column).or_default();
+            *cells += 1;
+            *wordy += usize::from(cell.is_wordy);
+            values.entry(cell.column).or_default().insert(cell.value);
+            rows.insert(cell.row);
+        }
+        let names = |(column, (cells, _)): &(&usize, &(usize, usize))| {
+            let different = values[column].len();
+            *cells <= rows.len() && different * 100 >= rows.len() * DIFFERENT
+        };
+        let naming = || columns.iter().filter(names);
+        let first = naming().next();
+        let wordy = naming().find(|(_, (cells, wordy))| wordy * 2 > *cells);
+        first.into_iter().chain(wordy).map(|(column, _)| *column).collect()
     }
 }
 

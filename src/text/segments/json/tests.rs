@@ -133,3 +133,35 @@ fn text_in_strings_is_read_as_the_text_that_it_is() {
         serde_json::from_str::<Value>(&out).unwrap();
     }
 }
+
+#[test]
+fn an_odd_cell_of_a_large_row_comes_with_what_names_the_row() {
+    let state = |i: usize| if i == 26 { json!({"waiting": "back-off"}) } else { json!({"running": "since 10:00"}) };
+    let pod = |i: usize| {
+        json!({
+            "kind": "Pod", "uid": format!("{:032x}", i * 7_919_919), "name": format!("mail-worker-{i}"),
+            "spec": (0..12).map(|k| (format!("field{k}"), json!("the same value in each of them"))).collect::<serde_json::Map<_, _>>(),
+            "containers": [{"state": state(i)}],
+        })
+    };
+    let pods: Vec<Value> = (0..40).map(pod).collect();
+    let out = with_classes(&serde_json::to_string_pretty(&pods).unwrap(), &[Class::Outlier], None);
+    for said in ["back-off", "mail-worker-26", pods[26]["uid"].as_str().unwrap()] {
+        assert!(out.contains(said), "{said}: {out}");
+    }
+    assert!(!out.contains("mail-worker-25") && out.len() < 900, "{out}");
+}
+
+#[test]
+fn numbers_in_quotes_and_of_members_are_compared() {
+    let sample = |i: usize| if i == 301 { "87.40".to_owned() } else { format!("20.{:02}", i * 37 % 100) };
+    let samples: Vec<Value> = (0..400).map(|i| json!([1_746_950_000 + i * 60, sample(i)])).collect();
+    let metric = |i: usize| (format!("metric.{}.{i:03}", ["cpu", "net", "disk"][i % 3]), json!(100 + i * 37 % 900));
+    let mut metrics: serde_json::Map<String, Value> = (0..300).map(metric).collect();
+    metrics["metric.net.100"] = json!(-1);
+    for (value, odd) in [(json!({"values": samples}), "87.40"), (json!({"metrics": metrics}), "\"metric.net.100\":-1")]
+    {
+        let out = with_classes(&value.to_string(), &[Class::Outlier], None);
+        assert!(out.contains(odd) && out.len() < 400, "{out}");
+    }
+}
