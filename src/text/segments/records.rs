@@ -1,13 +1,15 @@
 //! Finds the lines that say whose an odd line is, in records of several lines.
 //!
 //! `replicas: 0` is of no use without the `- name: mail-worker` above it. A record opens with the first kind of line, by its
-//! key, behind which others come once each. What names it is a line whose value hardly another record has.
+//! key, behind which others come once each. What names it is a line whose value hardly another record has. Lines of a group
+//! (of a file, a shop, a day) are named by the line of another shape that stands alone above them.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::odd::forms;
 use super::units::Unit;
 use crate::tokens::BuildMixedHasher;
 
@@ -15,6 +17,9 @@ use crate::tokens::BuildMixedHasher;
 const MIN_RECORDS: usize = 5;
 /// Most lines of a record.
 const MAX_LINES: usize = 64;
+/// Least lines of a group with its header, on average, and most of them.
+const MIN_GROUP: usize = 3;
+const MAX_GROUP_LINES: usize = 256;
 /// Keys that are tried as that of the first line: others may stand before all records.
 const OPENERS: usize = 4;
 /// Least percentage of the records that have a line of another key once.
@@ -33,6 +38,8 @@ struct Line {
     /// Its index among the keys.
     key: usize,
     value: Range<usize>,
+    /// See [`forms`].
+    shape: u64,
 }
 
 /// What is known of the lines with one key.
@@ -62,7 +69,7 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
         return Vec::new();
     }
     let mut records = Records::of(text, units);
-    let opener = records.opener();
+    let (opener, header) = (records.opener(), records.header());
     let mut names = Vec::new();
     for &unit in odd.iter().take(MAX_NAMED) {
         let Ok(at) = records.lines.binary_search_by_key(&unit, |line| line.unit) else { continue };
@@ -74,6 +81,9 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
         }
         let named = names[before..].iter().any(|&line| records.lines[line].indent < records.lines[at].indent);
         names.extend(records.parent(at).filter(|_| !named));
+        if names.len() == before {
+            names.extend(header.and_then(|header| records.group(at, header)));
+        }
     }
     names.sort_unstable();
     names.dedup();
@@ -110,7 +120,8 @@ impl Records {
             key.different += usize::from(is_new);
             key.wordy += usize::from(is_wordy(value));
             let start = value.as_ptr() as usize - text.as_ptr() as usize;
-            this.lines.push(Line { unit, indent, key: index, value: start..start + value.len() });
+            let [_, shape] = forms(said);
+            this.lines.push(Line { unit, indent, key: index, value: start..start + value.len(), shape });
         }
         this
     }
@@ -158,6 +169,32 @@ impl Records {
         let start = (0..=at).rev().take(MAX_LINES).find(opens)?;
         let end = (at + 1..self.lines.len()).take(MAX_LINES).find(opens);
         Some(start..end.unwrap_or(self.lines.len().min(at + MAX_LINES)))
+    }
+
+    /// Returns the shape of the lines that open groups: the first that stand alone, with other lines between them.
+    fn header(&self) -> Option<u64> {
+        // By shape: its first line, its lines, and those of them that stand alone.
+        let mut shapes: HashMap<u64, (usize, usize, usize), BuildMixedHasher> = HashMap::default();
+        for (at, line) in self.lines.iter().enumerate() {
+            let is_other =
+                |at: Option<usize>| at.and_then(|at| self.lines.get(at)).is_none_or(|other| other.shape != line.shape);
+            let (_, lines, alone) = shapes.entry(line.shape).or_insert((at, 0, 0));
+            *lines += 1;
+            *alone += usize::from(is_other(at.checked_sub(1)) && is_other(at.checked_add(1)));
+        }
+        let opens = |&(_, lines, alone): &(usize, usize, usize)| {
+            lines >= MIN_RECORDS && alone * 100 >= lines * REGULAR && lines * MIN_GROUP <= self.lines.len()
+        };
+        let mut headers: Vec<(usize, u64)> =
+            shapes.iter().filter(|(_, shape)| opens(shape)).map(|(shape, (first, ..))| (*first, *shape)).collect();
+        headers.sort_unstable();
+        headers.first().map(|(_, shape)| *shape)
+    }
+
+    /// Returns the line that opens the group of one.
+    fn group(&self, at: usize, header: u64) -> Option<usize> {
+        let above = (0..at).rev().take(MAX_GROUP_LINES);
+        above.into_iter().find(|&line| self.lines[line].shape == header).filter(|_| self.lines[at].shape != header)
     }
 
     /// Returns the nearest line above one, and less indented, that says more than others with its key.
@@ -230,6 +267,22 @@ mod tests {
             format!("BEGIN:VEVENT\nUID:{id:x}\nSTATUS:{state}\nSUMMARY:Tea with Ann {i}\nEND:VEVENT\n")
         };
         assert_eq!(names_of(event, "FREE"), format!("UID:{:x}\nSUMMARY:Tea with Ann 30\n", 30 * 7_919_919));
+    }
+
+    #[test]
+    fn a_line_of_a_group_has_the_line_that_opens_it() {
+        let mode = |i: usize, k: usize| if (i, k) == (30, 5) { "rwxrwxrwx" } else { "rw-r--r--" };
+        let directory = |i: usize| {
+            let file = |k: usize| format!("-{} 1 app app {} img_{k}.jpg\n", mode(i, k), 1000 + i * 37 % 900);
+            format!("./photos/part{i}:\n{}\n", (0..9).map(file).collect::<String>())
+        };
+        assert_eq!(names_of(directory, "rwxrwxrwx"), "./photos/part30:\n");
+        let said = |i: usize, k: usize| if (i, k) == (30, 5) { "I moved to Berlin" } else { ["ok", "see you"][k % 2] };
+        let day = |i: usize| {
+            let lines = (0..9).map(|k| format!("08:{}: Ann: {}\n", 10 + k, said(i, k)));
+            format!("---- {}.{}.2026 ----\n{}", i % 28 + 1, i / 28 + 1, lines.collect::<String>())
+        };
+        assert_eq!(names_of(day, "Berlin"), "---- 3.2.2026 ----\n");
     }
 
     #[test]
