@@ -49,11 +49,15 @@ pub struct Pattern {
     pub usual: Vec<usize>,
 }
 
+/// Returns a hash of a line's separators.
+pub fn shape(line: &str) -> u64 {
+    read(&line[..line.floor_char_boundary(LINE_BYTES)], Fields::Words, &mut Vec::with_capacity(FIELDS))
+}
+
 /// Returns a hash of a line with runs of digits as one, and one of its separators.
 pub fn forms(line: &str) -> [u64; 2] {
     let (FieldValue::Form(form) | FieldValue::Number(form)) = FieldValue::form(line);
-    let start = &line[..line.floor_char_boundary(LINE_BYTES)];
-    [form, read(start, Fields::Words, &mut Vec::with_capacity(FIELDS))]
+    [form, shape(line)]
 }
 
 /// Returns `None` for a text without a pattern.
@@ -71,13 +75,10 @@ pub fn pattern(text: &str, units: &[Unit]) -> Option<Pattern> {
     // Of many different names a part may still be the same in all: `lib-curl/bookworm`.
     if usual.columns.iter().any(FieldColumn::is_open) {
         let compared = Compared::new(&lines, Fields::Parts);
-        if let Some(mut usual) = Usual::of(&compared).filter(|usual| usual.columns.iter().any(FieldColumn::has_few)) {
+        if let Some(mut usual) = Usual::of(&compared).filter(|usual| usual.are_few_parts.contains(&true)) {
             let Differing { of_other_shape, mut by_column, .. } = usual.compare(&compared);
-            for (of_column, column) in by_column.iter_mut().zip(&usual.columns) {
-                if !column.has_few() {
-                    of_column.clear();
-                }
-            }
+            let others = by_column.iter_mut().zip(&usual.are_few_parts).filter(|(_, is_few_part)| !**is_few_part);
+            others.for_each(|(of_column, _)| of_column.clear());
             odd.extend(few_of_each(of_other_shape, by_column, most));
             odd.sort_unstable();
             odd.dedup();
@@ -218,6 +219,12 @@ impl<'t> Sample<'t> {
         this
     }
 
+    /// Returns whether a field is a part of a word: see [`FieldSpan::is_part`].
+    fn is_part(&self, nth: usize, at: usize) -> bool {
+        let line = self.line(nth);
+        line.fields.get(at).is_some_and(|field| field.is_part(line.text))
+    }
+
     fn line(&self, nth: usize) -> Line<'t, '_> {
         let (text, shape, end) = self.lines[nth];
         let start = nth.checked_sub(1).map_or(0, |before| self.lines[before].2);
@@ -229,6 +236,10 @@ impl<'t> Sample<'t> {
 struct Usual {
     shapes: HashMap<u64, ShapeColumns, BuildMixedHasher>,
     columns: Vec<FieldColumn>,
+    /// By column: whether it has parts of words, of a few values, or few values of a kind that such a part tells.
+    are_few_parts: Vec<bool>,
+    /// Whether a part of a word tells the kind of the columns that are added.
+    is_by_part: bool,
 }
 
 /// The columns of a shape; none for few lines.
@@ -262,7 +273,8 @@ impl Usual {
             return None;
         }
         let is_only = same().nth(1).is_none();
-        let mut usual = Self { shapes: HashMap::default(), columns: Vec::new() };
+        let mut usual =
+            Self { shapes: HashMap::default(), columns: Vec::new(), are_few_parts: Vec::new(), is_by_part: false };
         for same in same() {
             let (shape, lines) = (same[0].0, same.iter().map(|&(_, nth)| nth).collect::<Vec<_>>());
             let word = |nth: usize| match FieldValue::of(sample.line(nth).field(0)?) {
@@ -347,8 +359,11 @@ impl Usual {
     fn by_word(&mut self, sample: &Sample<'_>, lines: &[usize], kinds: Kinds, step: usize) -> ShapeColumns {
         let Kinds { at, by_word, rest } = kinds;
         let column = self.column(sample, lines, at, strange(lines.len()), step);
+        let was_by_part = self.is_by_part;
+        self.is_by_part |= sample.is_part(lines[0], at);
         let of_kind = |(word, lines): (FieldValue, Vec<usize>)| (word, self.by_kind(sample, &lines, 1, step));
         let kinds = by_word.into_iter().map(of_kind).collect();
+        self.is_by_part = was_by_part;
         let rest = ShapeColumns::Whole(self.columns_of(sample, &rest, 1, step));
         ShapeColumns::ByWord(Box::new(ByWord { at, column, kinds, rest }))
     }
@@ -368,7 +383,9 @@ impl Usual {
     /// Adds a column and returns its index.
     fn column(&mut self, sample: &Sample<'_>, lines: &[usize], at: usize, strange: usize, step: usize) -> usize {
         let fields = lines.iter().filter_map(|&nth| sample.line(nth).field(at));
-        self.columns.push(FieldColumn::of(Sampled { count: lines.len(), strange, step }, &fields));
+        let column = FieldColumn::of(Sampled { count: lines.len(), strange, step }, &fields);
+        self.are_few_parts.push(column.has_few() && (self.is_by_part || sample.is_part(lines[0], at)));
+        self.columns.push(column);
         self.columns.len() - 1
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::odd::forms;
+use super::odd::shape;
 use super::units::Unit;
 use crate::tokens::BuildMixedHasher;
 
@@ -38,8 +38,6 @@ struct Line {
     /// Its index among the keys.
     key: usize,
     value: Range<usize>,
-    /// See [`forms`].
-    shape: u64,
 }
 
 /// What is known of the lines with one key.
@@ -69,7 +67,8 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
         return Vec::new();
     }
     let mut records = Records::of(text, units);
-    let (opener, header) = (records.opener(), records.header());
+    let opener = records.opener();
+    let mut groups: Option<Groups> = None;
     let mut names = Vec::new();
     for &unit in odd.iter().take(MAX_NAMED) {
         let Ok(at) = records.lines.binary_search_by_key(&unit, |line| line.unit) else { continue };
@@ -82,7 +81,8 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
         let named = names[before..].iter().any(|&line| records.lines[line].indent < records.lines[at].indent);
         names.extend(records.parent(at).filter(|_| !named));
         if names.len() == before {
-            names.extend(header.and_then(|header| records.group(at, header)));
+            let groups = groups.get_or_insert_with(|| Groups::of(&records, text, units));
+            names.extend(groups.header_of(at));
         }
     }
     names.sort_unstable();
@@ -120,8 +120,7 @@ impl Records {
             key.different += usize::from(is_new);
             key.wordy += usize::from(is_wordy(value));
             let start = value.as_ptr() as usize - text.as_ptr() as usize;
-            let [_, shape] = forms(said);
-            this.lines.push(Line { unit, indent, key: index, value: start..start + value.len(), shape });
+            this.lines.push(Line { unit, indent, key: index, value: start..start + value.len() });
         }
         this
     }
@@ -171,32 +170,6 @@ impl Records {
         Some(start..end.unwrap_or(self.lines.len().min(at + MAX_LINES)))
     }
 
-    /// Returns the shape of the lines that open groups: the first that stand alone, with other lines between them.
-    fn header(&self) -> Option<u64> {
-        // By shape: its first line, its lines, and those of them that stand alone.
-        let mut shapes: HashMap<u64, (usize, usize, usize), BuildMixedHasher> = HashMap::default();
-        for (at, line) in self.lines.iter().enumerate() {
-            let is_other =
-                |at: Option<usize>| at.and_then(|at| self.lines.get(at)).is_none_or(|other| other.shape != line.shape);
-            let (_, lines, alone) = shapes.entry(line.shape).or_insert((at, 0, 0));
-            *lines += 1;
-            *alone += usize::from(is_other(at.checked_sub(1)) && is_other(at.checked_add(1)));
-        }
-        let opens = |&(_, lines, alone): &(usize, usize, usize)| {
-            lines >= MIN_RECORDS && alone * 100 >= lines * REGULAR && lines * MIN_GROUP <= self.lines.len()
-        };
-        let mut headers: Vec<(usize, u64)> =
-            shapes.iter().filter(|(_, shape)| opens(shape)).map(|(shape, (first, ..))| (*first, *shape)).collect();
-        headers.sort_unstable();
-        headers.first().map(|(_, shape)| *shape)
-    }
-
-    /// Returns the line that opens the group of one.
-    fn group(&self, at: usize, header: u64) -> Option<usize> {
-        let above = (0..at).rev().take(MAX_GROUP_LINES);
-        above.into_iter().find(|&line| self.lines[line].shape == header).filter(|_| self.lines[at].shape != header)
-    }
-
     /// Returns the nearest line above one, and less indented, that says more than others with its key.
     fn parent(&self, at: usize) -> Option<usize> {
         let mut indent = self.lines[at].indent;
@@ -211,6 +184,40 @@ impl Records {
             indent = self.lines[line].indent;
         }
         None
+    }
+}
+
+/// Lines in groups.
+struct Groups {
+    /// By line.
+    shapes: Vec<u64>,
+    /// The shape of the lines that open groups: the first that stand alone, with other lines between them.
+    header: Option<u64>,
+}
+
+impl Groups {
+    fn of(records: &Records, text: &str, units: &[Unit]) -> Self {
+        let shapes: Vec<u64> = records.lines.iter().map(|line| shape(units[line.unit].line(text))).collect();
+        // By shape: its first line, its lines, and those of them that stand alone.
+        let mut known: HashMap<u64, (usize, usize, usize), BuildMixedHasher> = HashMap::default();
+        for (at, shape) in shapes.iter().enumerate() {
+            let is_other = |at: Option<usize>| at.and_then(|at| shapes.get(at)) != Some(shape);
+            let (_, lines, alone) = known.entry(*shape).or_insert((at, 0, 0));
+            *lines += 1;
+            *alone += usize::from(is_other(at.checked_sub(1)) && is_other(at.checked_add(1)));
+        }
+        let opens = |&(_, lines, alone): &(usize, usize, usize)| {
+            lines >= MIN_RECORDS && alone * 100 >= lines * REGULAR && lines * MIN_GROUP <= shapes.len()
+        };
+        let headers = known.into_iter().filter(|(_, of_shape)| opens(of_shape));
+        let header = headers.min_by_key(|(_, (first, ..))| *first).map(|(shape, _)| shape);
+        Self { shapes, header }
+    }
+
+    /// Returns the line that opens the group of one.
+    fn header_of(&self, at: usize) -> Option<usize> {
+        let header = self.header.filter(|&header| self.shapes[at] != header)?;
+        (0..at).rev().take(MAX_GROUP_LINES).find(|&line| self.shapes[line] == header)
     }
 }
 

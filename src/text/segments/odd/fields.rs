@@ -40,6 +40,14 @@ impl FieldSpan {
     pub(super) fn of(self, line: &str) -> &str {
         &line[usize::from(self.start)..usize::from(self.end)]
     }
+
+    /// Returns whether it is joined to another, and no number of any kind.
+    pub(super) fn is_part(self, line: &str) -> bool {
+        let is_joining =
+            |at: Option<usize>| at.and_then(|at| line.as_bytes().get(at)).is_some_and(|byte| JOINING.contains(byte));
+        let is_joined = is_joining(usize::from(self.start).checked_sub(1)) || is_joining(Some(usize::from(self.end)));
+        is_joined && !self.of(line).bytes().any(|byte| byte.is_ascii_digit())
+    }
 }
 
 /// What a line is split into.
