@@ -126,9 +126,11 @@ impl Analysis {
         self.names.len()
     }
 
-    /// Returns the name of the term `term` behind `nth` others, as written in the text.
+    /// Returns the name of the term `term` behind `nth` others, as written in the text; `None` for a piece of an escape, as
+    /// `u5317`.
     pub fn name<'t>(&self, text: &'t str, nth: usize, term: ShortTerm) -> Option<&'t str> {
-        terms::text_at(text, *self.names.get(nth)? as usize, term)
+        let start = *self.names.get(nth)? as usize;
+        terms::text_at(text, start, term).filter(|_| !text.as_bytes()[..start].ends_with(b"\\"))
     }
 
     /// Returns the number of terms of a part.

@@ -97,8 +97,9 @@ impl Scoring {
     /// Adds to each of the `related` parts its share of what is asked for, rare terms weighing more: it finds the one line with
     /// the order that is asked for in a list of orders. A request with many names asks for none.
     ///
-    /// The share of names that few other parts have decides, or of these with all words of the user: in "And now, what should
-    /// I look at?" a part with "look" answers little. A result asks for nothing: the newest would answer itself.
+    /// The share of names that few other parts have decides, or that of the user's rare words where a part has two of them
+    /// ("Ann Meyer"), or of all together: in "And now, what should I look at?" a part with "look" answers little. A result asks
+    /// for nothing: the newest would answer itself.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
         let mut asking = vec![Asking::default(); self.facts.len()];
         let asks = |document: &Document| document.asks > 0.0 && document.author != Author::Result;
@@ -110,17 +111,18 @@ impl Scoring {
             }
         }
         let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
-        // By term: its weight among all, and among names.
+        // By term: its weight among all, among names, and among the user's rare words.
         let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
             let has_answer = fact.mentions > asking.mentions && usize::from(fact.mentions) <= most;
             let is_asked = asking.mentions > 0 && !STOP_WORDS.contains(&fact.term);
             let weight = (query_match.asked * idf.at(fact.mentions)).max(0.0);
-            [asking.is_users || has_answer, has_answer && fact.term.kind().is_name()]
+            let is_rare = asking.is_users && has_answer && usize::from(fact.mentions) <= most / 2;
+            [asking.is_users || has_answer, has_answer && fact.term.kind().is_name(), is_rare]
                 .map(|counts| if is_asked && counts { weight } else { 0.0 })
         };
-        let weights: Vec<[f32; 2]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
+        let weights: Vec<[f32; 3]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
         // Every part with an asked term is related.
-        let all = [0, 1].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
+        let all = [0, 1, 2].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
         let mut ids: Vec<u32> = Vec::new();
         for &(part, _) in related {
             let of_part = mentioned(&self.numbers, &self.ends, part as usize);
@@ -131,7 +133,9 @@ impl Scoring {
             let share = |of: usize| {
                 ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
             };
-            self.relevance[part as usize] += ANSWER * share(0).max(share(1)).powi(2);
+            let rare = ids.iter().filter(|&&id| weights[id as usize][2] > 0.0).count();
+            let of_words = if rare > 1 { share(2) } else { 0.0 };
+            self.relevance[part as usize] += ANSWER * share(0).max(share(1)).max(of_words).powi(2);
         }
     }
 

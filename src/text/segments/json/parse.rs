@@ -48,7 +48,7 @@ pub fn closes(byte: u8) -> bool {
 pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
     let bytes = text.as_bytes();
     let first = skip_spaces(bytes, from);
-    if !matches!(bytes.get(first)?, b'{' | b'[') {
+    if !opens(*bytes.get(first)?) {
         return None;
     }
     let mut parser = Parser { bytes, text, nodes: Vec::new(), open: Vec::new(), complete: first };
@@ -336,7 +336,13 @@ mod tests {
             assert!(parse(text, 0).is_none(), "{text}");
         }
         // What Python prints.
-        for text in ["[NaN, -Infinity]", "{'a': 1, \"b\": None}", "[(1, 'it\\'s'), (2, True)]", "[nan, inf, -inf]"] {
+        for text in [
+            "[NaN, -Infinity]",
+            "{'a': 1, \"b\": None}",
+            "[(1, 'it\\'s'), (2, True)]",
+            "([1, 2], 2)",
+            "[nan, inf, -inf]",
+        ] {
             assert!(parse(text, 0).is_some(), "{text}");
         }
         for text in ["{'a: 1}", "['a\nb']", "['a\"]", "{None: 1}", "[None1]", "[1, (2, 3]"] {
