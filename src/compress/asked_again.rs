@@ -3,6 +3,7 @@
 
 use memchr::memmem::Finder;
 
+use crate::conversation::said;
 use crate::message::{Message, Role};
 use crate::select::scoring::asks_for_nothing;
 use crate::text::names::{names, opening_person};
@@ -11,9 +12,12 @@ use crate::text::terms::{is_han, scan};
 use super::compaction::{CompactionStep, Made};
 use super::plan::Output;
 
-/// A longer message, or one with more words, is a task, not a question.
-const MOST_BYTES: usize = 240;
-const MOST_WORDS: usize = 40;
+/// A question has at most so many bytes and words that may be names.
+const QUESTION: (usize, usize) = (240, 40);
+
+/// A task has at most so many bytes, and names with a digit, as that of an order: one with more of them is about all of them.
+/// Without the limit of names the recorded trajectories reuse .959 of the prefix in place of .961.
+const TASK: (usize, usize) = (2_000, 3);
 
 /// Characters of a Chinese word.
 const HAN: usize = 3;
@@ -24,18 +28,21 @@ const RARELY: usize = 2;
 /// Returns whether the message at `question` asks for what the messages before `step` say and those that it left do not.
 /// O(bytes) for each word.
 pub(super) fn asks_for_lost(view: &[Message<'_>], question: usize, step: &CompactionStep, made: &Made) -> bool {
-    let (mut asked, mut bytes) = (Vec::new(), 0);
-    view[question].each_text(|text, media| {
-        bytes += text.as_str().len();
-        if media.is_none() && bytes <= MOST_BYTES {
-            asked.extend(asked_words(text.as_str()));
-        }
-    });
+    let said = said(&view[question]);
+    let (mut asked, most) = match said.len() {
+        bytes if bytes <= QUESTION.0 => (asked_words(&said), QUESTION.1),
+        bytes if bytes <= TASK.0 => (asked_names(&said), TASK.1),
+        _ => return false,
+    };
     asked.sort_unstable();
     asked.dedup();
-    bytes <= MOST_BYTES
-        && asked.len() <= MOST_WORDS
-        && asked.into_iter().any(|word| is_lost(word, &view[..step.at], made))
+    asked.len() <= most && asked.into_iter().any(|word| is_lost(word, &view[..step.at], made))
+}
+
+/// Returns the names with a digit.
+fn asked_names(text: &str) -> Vec<&str> {
+    let names = names(text).into_iter().map(|name| &text[name]);
+    names.filter(|name| name.bytes().any(|byte| byte.is_ascii_digit())).collect()
 }
 
 /// Returns what a text may ask for: names, and in a question each word with a capital, a digit or a letter beyond ASCII, each flag
