@@ -114,10 +114,8 @@ impl<'l, 't> Compared<'l, 't> {
         let (shape, nth) = (self.sample.line(of_sample).shape, sampled(of_sample, self.step, self.lines.len()));
         let mut fields = Vec::new();
         let mut shape_at = |nth: usize| {
-            self.sampled(nth).map(|line| line.shape).unwrap_or_else(|| {
-                fields.clear();
-                read(self.lines[nth].1, self.fields, &mut fields)
-            })
+            fields.clear();
+            self.sampled(nth).map_or_else(|| read(self.lines[nth].1, self.fields, &mut fields), |line| line.shape)
         };
         (0..nth).rev().take(MAX_PLACES).take_while(|&before| shape_at(before) == shape).count()
     }

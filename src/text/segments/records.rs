@@ -4,7 +4,7 @@
 //! key, behind which others come once each. What names it is a line whose value hardly another record has. Lines of a group
 //! (of a file, a shop, a day) are named by the line of another shape that stands alone above them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -37,7 +37,7 @@ struct Line {
     indent: usize,
     /// Its index among the keys.
     key: usize,
-    value: Range<usize>,
+    has_value: bool,
 }
 
 /// What is known of the lines with one key.
@@ -78,8 +78,10 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
             names.extend(naming().next());
             names.extend(naming().find(|&line| records.key(line).is_wordy()));
         }
-        let named = names[before..].iter().any(|&line| records.lines[line].indent < records.lines[at].indent);
-        names.extend(records.parent(at).filter(|_| !named));
+        let is_outside = |&line: &usize| records.lines[line].indent < records.lines[at].indent;
+        if !names[before..].iter().any(is_outside) {
+            names.extend(records.parent(at));
+        }
         if names.len() == before {
             let groups = groups.get_or_insert_with(|| Groups::of(&records, text, units));
             names.extend(groups.header_of(at));
@@ -100,7 +102,7 @@ impl Records {
     fn of(text: &str, units: &[Unit]) -> Self {
         let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new() };
         let mut known: HashMap<u64, usize, BuildMixedHasher> = HashMap::default();
-        let mut values: HashMap<(usize, u64), (), BuildMixedHasher> = HashMap::default();
+        let mut values: HashSet<(usize, u64), BuildMixedHasher> = HashSet::default();
         for (unit, line) in units.iter().enumerate().filter(|(_, unit)| unit.opens) {
             let said = line.line(text);
             let indent = said.len() - said.trim_start().len();
@@ -108,7 +110,7 @@ impl Records {
             if key == 0 {
                 continue;
             }
-            let hash = xxh3_64(said[..indent + key].as_bytes());
+            let hash = xxh3_64(&said.as_bytes()[..indent + key]);
             let index = *known.entry(hash).or_insert(this.keys.len());
             if index == this.keys.len() {
                 this.keys.push(Key::default());
@@ -116,11 +118,10 @@ impl Records {
             let value = said[indent + key..].trim_matches([' ', '\t', ':', '=']);
             let key = &mut this.keys[index];
             key.lines += 1;
-            let is_new = !value.is_empty() && values.insert((index, xxh3_64(value.as_bytes())), ()).is_none();
+            let is_new = !value.is_empty() && values.insert((index, xxh3_64(value.as_bytes())));
             key.different += usize::from(is_new);
             key.wordy += usize::from(is_wordy(value));
-            let start = value.as_ptr() as usize - text.as_ptr() as usize;
-            this.lines.push(Line { unit, indent, key: index, value: start..start + value.len() });
+            this.lines.push(Line { unit, indent, key: index, has_value: !value.is_empty() });
         }
         this
     }
@@ -178,7 +179,7 @@ impl Records {
                 continue;
             }
             let key = self.key(line);
-            if key.lines < MIN_RECORDS || (!self.lines[line].value.is_empty() && key.different > 1) {
+            if key.lines < MIN_RECORDS || (self.lines[line].has_value && key.different > 1) {
                 return Some(line);
             }
             indent = self.lines[line].indent;

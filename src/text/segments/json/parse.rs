@@ -56,13 +56,11 @@ pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
     parser.open.push(Open { is_object: false, node: Some(0), last: None });
     let mut position = first;
     loop {
-        position = match parser.value(position) {
-            Some(end) => end,
-            None => {
-                position = parser.leave_all(first)?;
-                break;
-            }
+        let Some(end) = parser.value(position) else {
+            position = parser.leave_all(first)?;
+            break;
         };
+        position = end;
         let next = skip_spaces(bytes, position);
         if next == bytes.len() {
             break;

@@ -239,9 +239,9 @@ fn a_number_of_few_lines_is_odd_below_and_above_the_others() {
 
 #[test]
 fn a_part_of_a_word_is_odd_however_many_different_words_there_are() {
+    type Line = fn(String, usize) -> String;
     // Seventeen names and more are no few values.
     let name = |i: usize| format!("{}{}", ["lib", "py", "go"][i % 3], (b'a' + u8::try_from(i % 26).unwrap()) as char);
-    type Line = fn(String, usize) -> String;
     let cases: [(Line, &str); 5] = [
         (|name, i| format!("{name}{i}/bookworm,now {}.{}-1 amd64", i % 9, i % 7), "libc7/focal,now 7.0-1 amd64"),
         (|name, i| format!("{name} https://{name}{i}.prod.acme.io/v2"), "gob https://gob7.staging.acme.io/v2"),
