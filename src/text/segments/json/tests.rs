@@ -165,3 +165,58 @@ fn numbers_in_quotes_and_of_members_are_compared() {
         assert!(out.contains(odd) && out.len() < 400, "{out}");
     }
 }
+
+/// Returns a JSON value made of numbers without an order.
+fn any_value(next: &mut impl FnMut(usize) -> usize, depth: usize) -> Value {
+    match next(if depth == 0 { 6 } else { 10 }) {
+        0 => Value::Null,
+        1 => (next(2) == 0).into(),
+        2 => json!(next(100_000)),
+        3 => json!(f64::from(u16::try_from(next(60_000)).unwrap()) / 100.0),
+        4 => "word é \"quoted\" it's 中文 \\ \n".repeat(next(30)).into(),
+        5 => ["ok", "", "{", "[…1 line]", "… 3 of 9 rows left out …"][next(5)].into(),
+        6 | 7 => {
+            let (count, is_alike) = (next(40), next(2) == 0);
+            let first = any_value(next, depth - 1);
+            (0..count).map(|_| if is_alike { first.clone() } else { any_value(next, depth - 1) }).collect()
+        }
+        _ => {
+            let member =
+                |i: usize| (format!("{}{}", ["id", "name", "it's", "中"][i % 4], i / 4), any_value(next, depth - 1));
+            Value::Object((0..12).map(member).collect())
+        }
+    }
+}
+
+#[test]
+fn whatever_stays_of_json_is_json_and_of_what_is_nearly_json_it_is_source_and_marks() {
+    let mut state = 7_u64;
+    let mut next = |of: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % of
+    };
+    for _ in 0..60 {
+        let value = json!([any_value(&mut next, 3), any_value(&mut next, 3), any_value(&mut next, 3)]);
+        let json = if next(2) == 0 { value.to_string() } else { serde_json::to_string_pretty(&value).unwrap() };
+        let python = json.replace("null", "None").replace("true", "True").replace("false", "nan");
+        let cut = &json[..json.floor_char_boundary(next(json.len()))];
+        for text in [&json, &python, cut] {
+            let segments = Segments::of(text);
+            let end = segments.pieces().iter().fold(0, |end, piece| {
+                assert!(piece.start == end && piece.end > end, "pieces cover the text: {text}");
+                piece.end
+            });
+            assert_eq!(end as usize, text.len(), "{text}");
+            for share in [1, 3, 7] {
+                let kept: Vec<bool> = segments.pieces().iter().map(|_| next(8) < share).collect();
+                let short = segments.excerpt(text, &|piece| kept[piece], Marks::default());
+                if *text == *json {
+                    serde_json::from_str::<serde::de::IgnoredAny>(&short)
+                        .unwrap_or_else(|error| panic!("{error}: {short}"));
+                }
+                let again = Segments::of(&short);
+                again.excerpt(&short, &|piece| piece % 2 == 0, Marks::default());
+            }
+        }
+    }
+}
