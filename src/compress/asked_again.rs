@@ -39,10 +39,10 @@ pub(super) fn asks_for_lost(view: &[Message<'_>], question: usize, step: &Compac
     asked.len() <= most && asked.into_iter().any(|word| is_lost(word, &view[..step.at], made))
 }
 
-/// Returns the names with a digit.
+/// Returns the names of one word with a digit.
 fn asked_names(text: &str) -> Vec<&str> {
     let names = names(text).into_iter().map(|name| &text[name]);
-    names.filter(|name| name.bytes().any(|byte| byte.is_ascii_digit())).collect()
+    names.filter(|name| name.bytes().any(|byte| byte.is_ascii_digit()) && !name.contains(' ')).collect()
 }
 
 /// Returns what a text may ask for: names, and in a question each word with a capital, a digit or a letter beyond ASCII, each flag

@@ -28,6 +28,9 @@ pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Mark
     within_for(Question::default(), text, max_tokens, counter, marks)
 }
 
+/// How much the call asks for its words: next to nothing beside its names, of which the shares count.
+const BY_NAME: f32 = 0.01;
+
 /// What a text may answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Question<'t> {
@@ -111,19 +114,26 @@ fn chosen(
     marks: Marks<'_>,
 ) -> Option<(String, Tokens)> {
     let document = |(message, (author, analysis)): (usize, (Author, Arc<Analysis>))| {
-        let asks = if author == Author::Result { 0.0 } else { 1.0 };
+        // A call asks by its names: a word of it, as a key, may be in every line.
+        let asks = match author {
+            Author::User => 1.0,
+            Author::Call => BY_NAME,
+            _ => 0.0,
+        };
         Document { message, author, effect: None, stays: asks > 0.0, asks, analysis }
     };
     let asking = [(Author::User, question.asked), (Author::Call, question.arguments)];
     let asking = asking.into_iter().filter(|(_, text)| !text.is_empty());
     let asking = asking.map(|(author, text)| (author, Analysis::of(text, Form::Whole)));
-    let all = std::iter::once((Author::Result, Arc::clone(analysis))).chain(asking);
-    let documents: Vec<Document> = all.enumerate().map(document).collect();
+    // In their order in a conversation.
+    let documents: Vec<Document> =
+        asking.chain([(Author::Result, Arc::clone(analysis))]).enumerate().map(document).collect();
     let (messages, question) = (documents.len(), documents.iter().position(|document| document.author == Author::User));
     let mut scoring = Scoring::new(documents, messages, question);
     let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
     let full = counter.text(text).as_f32();
-    let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
+    let block =
+        Block { document: Some(messages - 1), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
     selector.grow(max_tokens.as_f32(), |_| true);
     let (mut steps, mut recount) = (shrink_steps(), Recount::default());

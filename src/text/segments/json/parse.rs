@@ -130,7 +130,7 @@ impl Parser<'_> {
                     end
                 }
                 _ => {
-                    let end = literal_end(self.bytes, position).or_else(|| number_end(self.bytes, position))?;
+                    let end = number_end(self.bytes, position).or_else(|| literal_end(self.bytes, position))?;
                     self.leaf(start, end, false);
                     end
                 }
