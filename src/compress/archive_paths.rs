@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::archive::{Archive, Archived, SUFFIX, name, text_at};
 use crate::message::{Role, Text};
-use crate::select::within::{Question, within_for};
+use crate::select::within::{Cut, Question};
 use crate::tokens::Tokens;
 
 use super::draft::{Draft, Origin, Slot};
@@ -56,7 +56,7 @@ impl<'r> ArchivePaths<'r> {
         found
     }
 
-    /// Cuts a text to at most `max_tokens` as [`within_for`] does for the last message of the user and for the call that it
+    /// Cuts a text to at most `max_tokens` as [`Cut`] does for the last message of the user and for the call that it
     /// answers; the first mark names its path, if it has one.
     pub fn within(
         &self,
@@ -69,7 +69,8 @@ impl<'r> ArchivePaths<'r> {
         let archive_path = self.path(draft, entry, piece);
         let arguments = draft.call(entry).and_then(|call| call.arguments.as_ref()).map_or("", Text::as_str);
         let question = Question { asked: draft.asked(), arguments };
-        within_for(question, source, max_tokens, draft.counter, draft.marks(archive_path.as_deref()))
+        let marks = draft.marks(archive_path.as_deref());
+        Cut { text: source, max_tokens, counter: draft.counter, marks, question }.cached()
     }
 
     fn archived_text(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {

@@ -1,5 +1,6 @@
 //! The request being planned: every message with its pieces, and what was cut so far.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
 use crate::conversation::{last_user_index, said, spoken, stands_for};
@@ -112,7 +113,7 @@ pub struct Draft<'v, 'a> {
     recount: RefCell<Recount>,
     language: OnceCell<Language>,
     /// See [`Self::asked`].
-    asked: OnceCell<String>,
+    asked: OnceCell<Cow<'v, str>>,
     /// By message of the view: see [`Self::stands_for`].
     stands_for: OnceCell<Vec<(usize, bool)>>,
 }
@@ -163,8 +164,8 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the words of the last message of the user.
     pub fn asked(&self) -> &str {
-        self.asked
-            .get_or_init(|| last_user_index(self.view).map_or_else(String::new, |index| said(&self.view[index]).into()))
+        let said = || last_user_index(self.view).map_or(Cow::Borrowed(""), |index| said(&self.view[index]));
+        self.asked.get_or_init(said)
     }
 
     /// Returns how many messages are gone if this message of the view is left out, and whether they are scattered.

@@ -25,7 +25,7 @@ pub static MEMORY: LazyLock<ContentMemory<Option<(String, Tokens)>>> =
 ///
 /// The first mark names the archive path. JSON stays JSON. O(n), cached by content.
 pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
-    within_for(Question::default(), text, max_tokens, counter, marks)
+    Cut { text, max_tokens, counter, marks, question: Question::default() }.cached()
 }
 
 /// How much the call asks for its words: next to nothing beside its names, of which the shares count.
@@ -40,23 +40,14 @@ pub struct Question<'t> {
     pub arguments: &'t str,
 }
 
-/// As [`within`]; what answers a question stays first.
-pub fn within_for(
-    question: Question<'_>,
-    text: &str,
-    max_tokens: Tokens,
-    counter: TokenCounter,
-    marks: Marks<'_>,
-) -> Option<(String, Tokens)> {
-    let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
-    let salt = salt ^ xxh3_64(question.asked.as_bytes()) ^ xxh3_64(question.arguments.as_bytes()).rotate_left(1);
-    let key = marks.archive_path.map(|archive_path| [text, "\0", archive_path].concat());
-    let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
-        let made = make(question, text, max_tokens, counter, marks);
-        let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
-        (made, bytes)
-    });
-    made.as_ref().clone()
+/// A cut of a text: see [`within`]. What answers the question stays first.
+#[derive(Clone, Copy)]
+pub struct Cut<'t> {
+    pub text: &'t str,
+    pub max_tokens: Tokens,
+    pub counter: TokenCounter,
+    pub marks: Marks<'t>,
+    pub question: Question<'t>,
 }
 
 /// Returns JSON cut to at most `max_chars` characters, which must be more than its marks need; `None` for other text.
@@ -83,69 +74,75 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
     Some(analysis.excerpt(text, &|_| false, marks))
 }
 
-fn make(
-    question: Question<'_>,
-    text: &str,
-    max_tokens: Tokens,
-    counter: TokenCounter,
-    marks: Marks<'_>,
-) -> Option<(String, Tokens)> {
-    let analysis = Analysis::of(text, Form::Outlined);
-    let by_content = chosen(question, text, &analysis, max_tokens, counter, marks);
-    // Few large parts may leave much of the room; then its start and end say more.
-    let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
-    if fills || analysis.kind() == Some(Kind::Json) {
-        return by_content;
+impl Cut<'_> {
+    /// Returns the text that is left and its tokens, from memory if it was made before.
+    pub fn cached(self) -> Option<(String, Tokens)> {
+        let Self { text, max_tokens, counter, marks, question } = self;
+        let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
+        let salt = salt ^ xxh3_64(question.asked.as_bytes()) ^ xxh3_64(question.arguments.as_bytes()).rotate_left(1);
+        let key = marks.archive_path.map(|archive_path| [text, "\0", archive_path].concat());
+        let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
+            let made = self.make();
+            let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
+            (made, bytes)
+        });
+        made.as_ref().clone()
     }
-    // A cut by place names no archive path, and would cut through earlier marks.
-    let by_place = (marks.archive_path.is_none() && elision::find_gap(text).is_none())
-        .then(|| excerpt::to_tokens(text, max_tokens, counter, marks.language))
-        .flatten();
-    [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
-}
 
-/// Returns the parts of most worth, with marks for the others.
-fn chosen(
-    question: Question<'_>,
-    text: &str,
-    analysis: &Arc<Analysis>,
-    max_tokens: Tokens,
-    counter: TokenCounter,
-    marks: Marks<'_>,
-) -> Option<(String, Tokens)> {
-    let document = |(message, (author, analysis)): (usize, (Author, Arc<Analysis>))| {
-        // A call asks by its names: a word of it, as a key, may be in every line.
-        let asks = match author {
-            Author::User => 1.0,
-            Author::Call => BY_NAME,
-            _ => 0.0,
-        };
-        Document { message, author, effect: None, stays: asks > 0.0, asks, analysis }
-    };
-    let asking = [(Author::User, question.asked), (Author::Call, question.arguments)];
-    let asking = asking.into_iter().filter(|(_, text)| !text.is_empty());
-    let asking = asking.map(|(author, text)| (author, Analysis::of(text, Form::Whole)));
-    // In their order in a conversation.
-    let documents: Vec<Document> =
-        asking.chain([(Author::Result, Arc::clone(analysis))]).enumerate().map(document).collect();
-    let (messages, question) = (documents.len(), documents.iter().position(|document| document.author == Author::User));
-    let mut scoring = Scoring::new(documents, messages, question);
-    let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
-    let full = counter.text(text).as_f32();
-    let block =
-        Block { document: Some(messages - 1), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
-    let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
-    selector.grow(max_tokens.as_f32(), |_| true);
-    let (mut steps, mut recount) = (shrink_steps(), Recount::default());
-    while selector.kept(0) != Kept::Nothing {
-        let short = analysis.excerpt(text, &|part| selector.stays(0, part), marks);
-        let tokens = counter.variant(&short, &mut recount);
-        if tokens <= max_tokens {
-            return Some((short, tokens));
+    fn make(self) -> Option<(String, Tokens)> {
+        let Self { text, max_tokens, counter, marks, .. } = self;
+        let analysis = Analysis::of(text, Form::Outlined);
+        let by_content = self.chosen(&analysis);
+        // Few large parts may leave much of the room; then its start and end say more.
+        let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
+        if fills || analysis.kind() == Some(Kind::Json) {
+            return by_content;
         }
-        selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0), tokens.as_f32());
+        // A cut by place names no archive path, and would cut through earlier marks.
+        let by_place = (marks.archive_path.is_none() && elision::find_gap(text).is_none())
+            .then(|| excerpt::to_tokens(text, max_tokens, counter, marks.language))
+            .flatten();
+        [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
     }
-    None
+
+    /// Returns the parts of most worth, with marks for the others.
+    fn chosen(self, analysis: &Arc<Analysis>) -> Option<(String, Tokens)> {
+        let Self { text, max_tokens, counter, marks, question } = self;
+        let document = |(message, (author, analysis)): (usize, (Author, Arc<Analysis>))| {
+            // A call asks by its names: a word of it, as a key, may be in every line.
+            let asks = match author {
+                Author::User => 1.0,
+                Author::Call => BY_NAME,
+                _ => 0.0,
+            };
+            Document { message, author, effect: None, stays: asks > 0.0, asks, analysis }
+        };
+        let asking = [(Author::User, question.asked), (Author::Call, question.arguments)];
+        let asking = asking.into_iter().filter(|(_, text)| !text.is_empty());
+        let asking = asking.map(|(author, text)| (author, Analysis::of(text, Form::Whole)));
+        // In their order in a conversation.
+        let documents: Vec<Document> =
+            asking.chain([(Author::Result, Arc::clone(analysis))]).enumerate().map(document).collect();
+        let (messages, question) =
+            (documents.len(), documents.iter().position(|document| document.author == Author::User));
+        let mut scoring = Scoring::new(documents, messages, question);
+        let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
+        let full = counter.text(text).as_f32();
+        let block =
+            Block { document: Some(messages - 1), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
+        let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
+        selector.grow(max_tokens.as_f32(), |_| true);
+        let (mut steps, mut recount) = (shrink_steps(), Recount::default());
+        while selector.kept(0) != Kept::Nothing {
+            let short = analysis.excerpt(text, &|part| selector.stays(0, part), marks);
+            let tokens = counter.variant(&short, &mut recount);
+            if tokens <= max_tokens {
+                return Some((short, tokens));
+            }
+            selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0), tokens.as_f32());
+        }
+        None
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +183,14 @@ mod tests {
         assert_eq!(within(&text.clone(), Tokens(300), counter(), Marks::default()), short);
         // What is remembered decides nothing.
         let analysis = Analysis::of(&text, Form::Outlined);
-        assert_eq!(chosen(Question::default(), &text, &analysis, Tokens(300), counter(), Marks::default()), short);
+        let cut = Cut {
+            text: &text,
+            max_tokens: Tokens(300),
+            counter: counter(),
+            marks: Marks::default(),
+            question: Question::default(),
+        };
+        assert_eq!(cut.chosen(&analysis), short);
     }
 
     #[test]

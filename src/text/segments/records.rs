@@ -46,9 +46,6 @@ struct Key {
     lines: usize,
     different: usize,
     wordy: usize,
-    /// Records that have it once; in the last of them, how often so far.
-    records: usize,
-    in_record: usize,
 }
 
 impl Key {
@@ -66,7 +63,7 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
     if odd.is_empty() {
         return Vec::new();
     }
-    let mut records = Records::of(text, units);
+    let records = Records::of(text, units);
     let opener = records.opener();
     let mut groups: Option<Groups> = None;
     let mut names = Vec::new();
@@ -131,36 +128,32 @@ impl Records {
     }
 
     /// Returns the key of the first line of each record.
-    fn opener(&mut self) -> Option<usize> {
+    fn opener(&self) -> Option<usize> {
         let may_open = |&key: &usize| self.keys[key].lines >= MIN_RECORDS;
-        let openers: Vec<usize> = (0..self.keys.len()).filter(may_open).take(OPENERS).collect();
-        openers.into_iter().find(|&opener| self.opens(opener))
+        (0..self.keys.len()).filter(may_open).take(OPENERS).find(|&opener| self.opens(opener))
     }
 
     /// Returns whether behind most lines with a key those with another come once.
-    fn opens(&mut self, opener: usize) -> bool {
-        for key in &mut self.keys {
-            (key.records, key.in_record) = (0, 0);
-        }
+    fn opens(&self, opener: usize) -> bool {
         let records = self.keys[opener].lines;
-        // By key: the last record that has it.
-        let mut last = vec![0; self.keys.len()];
+        // By key: the records that have it once, the last one that has it, and how often that does so far.
+        let mut seen = vec![(0, 0, 0); self.keys.len()];
         let mut record = 0;
         for line in &self.lines {
             record += usize::from(line.key == opener);
-            let key = &mut self.keys[line.key];
-            key.in_record = if last[line.key] == record { key.in_record + 1 } else { 1 };
-            last[line.key] = record;
-            match key.in_record {
-                1 => key.records += 1,
-                2 => key.records -= 1,
+            let (once, last, in_last) = &mut seen[line.key];
+            *in_last = if *last == record { *in_last + 1 } else { 1 };
+            *last = record;
+            match in_last {
+                1 => *once += 1,
+                2 => *once -= 1,
                 _ => {}
             }
         }
-        let is_regular = |(key, known): (usize, &Key)| {
-            key != opener && known.records * 100 >= records * REGULAR && known.lines <= 2 * records
+        let is_regular = |(key, &(once, ..)): (usize, &(usize, usize, usize))| {
+            key != opener && once * 100 >= records * REGULAR && self.keys[key].lines <= 2 * records
         };
-        self.keys.iter().enumerate().any(is_regular)
+        seen.iter().enumerate().any(is_regular)
     }
 
     /// Returns the lines of the record that a line is in.

@@ -284,7 +284,7 @@ impl Build<'_> {
             let first = rows.add(self.text, start as usize..end as usize) as usize;
             numbers.push(first..first + count as usize);
         }
-        let (kinds, odd_cells) = rows.classes();
+        let (kinds, odd_cells) = rows.classes(self.text);
         self.odd_cells.extend(odd_cells);
         let of_rows = |rows: Range<usize>| kinds[rows].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
         let mut classes: Vec<Class> = numbers.into_iter().map(of_rows).collect();

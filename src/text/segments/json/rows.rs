@@ -37,9 +37,7 @@ pub struct Rows {
 struct Cell {
     row: u32,
     column: usize,
-    start: usize,
-    value: u64,
-    is_wordy: bool,
+    source: Range<usize>,
 }
 
 /// A key that was seen.
@@ -132,9 +130,7 @@ impl Rows {
         let is_large = range.len() > OPENED_ROW_BYTES as usize;
         for (column, cell) in cells {
             if is_large {
-                let source = &text[cell.clone()];
-                let value = xxh3_64(source.as_bytes());
-                self.cells.push(Cell { row, column, start: cell.start, value, is_wordy: is_wordy(source) });
+                self.cells.push(Cell { row, column, source: cell.clone() });
             }
             self.columns.cell(row, column, &bytes[cell]);
         }
@@ -169,41 +165,38 @@ impl Rows {
         self.paths.get(&path).copied().unwrap_or(MAX_COLUMNS)
     }
 
-    /// Returns the class of each row, and where odd cells of large rows start, with those that name these rows.
-    pub fn classes(&self) -> (Vec<Class>, Vec<usize>) {
+    /// Returns the class of each row of `text`, and where odd cells of large rows start, with those that name these rows.
+    pub fn classes(&self, text: &str) -> (Vec<Class>, Vec<usize>) {
         let (classes, odd) = self.columns.classes();
         let odd: HashSet<(u32, usize)> = odd.into_iter().collect();
         let rows: HashSet<u32> = odd.iter().map(|(row, _)| *row).collect();
-        let naming = if odd.is_empty() { Vec::new() } else { self.naming() };
+        let naming = if odd.is_empty() { Vec::new() } else { self.naming(text) };
         let is_wanted = |cell: &&Cell| {
             odd.contains(&(cell.row, cell.column)) || (naming.contains(&cell.column) && rows.contains(&cell.row))
         };
-        let starts = self.cells.iter().filter(is_wanted).map(|cell| cell.start).collect();
+        let starts = self.cells.iter().filter(is_wanted).map(|cell| cell.source.start).collect();
         (classes, starts)
     }
 
     /// Returns the columns that name large rows: the first of which hardly two have the same value, and the first such in
     /// words.
-    fn naming(&self) -> Vec<usize> {
-        // By column: its cells, and those in words.
-        let mut columns: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
-        let mut values: HashMap<usize, HashSet<u64>> = HashMap::new();
+    fn naming(&self, text: &str) -> Vec<usize> {
+        // By column: its cells, those in words, and the different ones.
+        let mut columns: BTreeMap<usize, (usize, usize, HashSet<u64>)> = BTreeMap::new();
         let mut rows = HashSet::new();
         for cell in &self.cells {
-            let (cells, wordy) = columns.entry(cell.column).or_default();
+            let source = &text[cell.source.clone()];
+            let (cells, wordy, different) = columns.entry(cell.column).or_default();
             *cells += 1;
-            *wordy += usize::from(cell.is_wordy);
-            values.entry(cell.column).or_default().insert(cell.value);
+            *wordy += usize::from(is_wordy(source));
+            different.insert(xxh3_64(source.as_bytes()));
             rows.insert(cell.row);
         }
-        let names = |(column, (cells, _)): &(&usize, &(usize, usize))| {
-            let different = values[column].len();
-            *cells <= rows.len() && different * 100 >= rows.len() * DIFFERENT
-        };
-        let naming = || columns.iter().filter(names);
-        let first = naming().next();
-        let wordy = naming().find(|(_, (cells, wordy))| wordy * 2 > *cells);
-        first.into_iter().chain(wordy).map(|(column, _)| *column).collect()
+        columns
+            .retain(|_, (cells, _, different)| *cells <= rows.len() && different.len() * 100 >= rows.len() * DIFFERENT);
+        let first = columns.keys().next();
+        let in_words = columns.iter().find(|(_, (cells, wordy, _))| wordy * 2 > *cells).map(|(column, _)| column);
+        first.into_iter().chain(in_words).copied().collect()
     }
 }
 
