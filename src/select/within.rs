@@ -31,6 +31,9 @@ pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Mark
 /// How much the call asks for its words: next to nothing beside its names, of which the shares count.
 const BY_NAME: f32 = 0.01;
 
+/// Relevance of a part that has half of what the question asks for: see [`Scoring::relevance`].
+const ANSWERS: f32 = 1.0;
+
 /// What a text may answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Question<'t> {
@@ -92,10 +95,10 @@ impl Cut<'_> {
     fn make(self) -> Option<(String, Tokens)> {
         let Self { text, max_tokens, counter, marks, .. } = self;
         let analysis = Analysis::of(text, Form::Outlined);
-        let by_content = self.chosen(&analysis);
-        // Few large parts may leave much of the room; then its start and end say more.
+        let (by_content, answers) = self.chosen(&analysis);
+        // Few large parts may leave much of the room; then its start and end say more, if none of them is the answer.
         let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
-        if fills || analysis.kind() == Some(Kind::Json) {
+        if fills || answers || analysis.kind() == Some(Kind::Json) {
             return by_content;
         }
         // A cut by place names no archive path, and would cut through earlier marks.
@@ -105,8 +108,8 @@ impl Cut<'_> {
         [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
     }
 
-    /// Returns the parts of most worth, with marks for the others.
-    fn chosen(self, analysis: &Arc<Analysis>) -> Option<(String, Tokens)> {
+    /// Returns the parts of most worth, with marks for the others, and whether one of them answers the question.
+    fn chosen(self, analysis: &Arc<Analysis>) -> (Option<(String, Tokens)>, bool) {
         let Self { text, max_tokens, counter, marks, question } = self;
         let document = |(message, (author, analysis)): (usize, (Author, Arc<Analysis>))| {
             // A call asks by its names: a word of it, as a key, may be in every line.
@@ -126,6 +129,8 @@ impl Cut<'_> {
         let (messages, question) =
             (documents.len(), documents.iter().position(|document| document.author == Author::User));
         let mut scoring = Scoring::new(documents, messages, question);
+        let answering: Vec<usize> =
+            (0..analysis.parts.len()).filter(|&part| scoring.relevance(messages - 1, part) >= ANSWERS).collect();
         let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
         let full = counter.text(text).as_f32();
         let block =
@@ -137,11 +142,11 @@ impl Cut<'_> {
             let short = analysis.excerpt(text, &|part| selector.stays(0, part), marks);
             let tokens = counter.variant(&short, &mut recount);
             if tokens <= max_tokens {
-                return Some((short, tokens));
+                return (Some((short, tokens)), answering.iter().any(|&part| selector.stays(0, part)));
             }
             selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0), tokens.as_f32());
         }
-        None
+        (None, false)
     }
 }
 
@@ -190,7 +195,7 @@ mod tests {
             marks: Marks::default(),
             question: Question::default(),
         };
-        assert_eq!(cut.chosen(&analysis), short);
+        assert_eq!(cut.chosen(&analysis).0, short);
     }
 
     #[test]
