@@ -20,6 +20,7 @@ use super::limits::{self, longer_than};
 use super::notes::LeftOut;
 use super::pins::Pins;
 use super::plan::{Output, Plan, Receipt};
+use super::recall::Quotes;
 use super::{draft, fit, results};
 
 /// The price of a cached token relative to another. Source: price lists of OpenAI, Anthropic and DeepSeek, November 2026.
@@ -72,7 +73,7 @@ pub struct Arrived {
     /// The plan without any step.
     pub plan: Plan,
     /// By index in the view: tokens of the message with backfilled results; 0 where it is left out.
-    tokens: Vec<Tokens>,
+    pub tokens: Vec<Tokens>,
 }
 
 impl Arrived {
@@ -110,7 +111,9 @@ pub struct Made {
     /// Their outputs and cuts.
     pub plan: Plan,
     /// Tokens of the outputs, without system messages.
-    tokens: Tokens,
+    pub tokens: Tokens,
+    /// What is quoted of the messages before it for the words of later ones.
+    pub quotes: Quotes,
 }
 
 impl CompactionStep {
@@ -138,7 +141,7 @@ impl CompactionStep {
         let overhead = draft.overhead_tokens;
         let plan = finish::plan(draft, &left_out, &archive_paths);
         let tokens = plan.receipt.tokens_after.unwrap_or_default() - overhead - system;
-        Ok(Made { plan, tokens })
+        Ok(Made { plan, tokens, quotes: Quotes::default() })
     }
 
     /// Returns the plan of the whole request: the output of the step and the newer messages as they arrived.

@@ -8,10 +8,10 @@ use crate::conversation::last_user_index;
 use crate::error::Result;
 use crate::message::Message;
 
-use super::asked_again::asks_for_lost;
 use super::compaction::{Arrived, CompactionStep, Made, last_step};
 use super::digest::Digest;
 use super::plan::Plan;
+use super::recall::Recalls;
 use super::{is_no_op, late};
 
 /// Steps remembered for all stateless calls.
@@ -31,7 +31,8 @@ pub struct CompactionCache {
 }
 
 impl Default for CompactionCache {
-    /// Returns a cache for one conversation: it keeps the last two steps: see [`asks_for_lost`].
+    /// Returns a cache for one conversation: it keeps the last two steps: that of the conversation, and
+    /// that of a message for whose quotes it has no room.
     fn default() -> Self {
         Self::holding(0)
     }
@@ -74,12 +75,14 @@ impl CompactionCache {
                 None => arrived.plan,
                 Some(step) => {
                     let made = self.made(&step, view, request)?;
-                    let asked = last_user_index(view)
-                        .filter(|&question| question >= step.at && asks_for_lost(view, question, &step, &made))
-                        .and_then(|question| last_step(view, &arrived, request, Some(question + 1)));
-                    match asked {
-                        Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
-                        None => step.join(&made, arrived, view, request),
+                    let recalls = Recalls::of(view, &step, &made, &arrived.tokens, request);
+                    let asked = last_user_index(view).filter(|_| recalls.has_no_room);
+                    if let Some(step) = asked.and_then(|asked| last_step(view, &arrived, request, Some(asked + 1))) {
+                        step.join(&*self.made(&step, view, request)?, arrived, view, request)
+                    } else {
+                        let mut plan = step.join(&made, arrived, view, request);
+                        recalls.place(&mut plan, view, request);
+                        plan
                     }
                 }
             })
@@ -142,7 +145,7 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
 impl Made {
     /// Returns its approximate size in bytes.
     fn bytes(&self) -> usize {
-        size_of::<(u128, Arc<Self>, Self)>() + self.plan.heap_bytes()
+        size_of::<(u128, Arc<Self>, Self)>() + self.plan.heap_bytes() + self.quotes.bytes()
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! [`compress`] runs before every model call. Mostly bounds and cached counts prove that there is nothing to do. A request
 //! that fits changes only where calls and results need repair. Others are cut in rare large steps of [`compaction`], so that
-//! a provider's prompt cache lasts between them. A step runs its passes in order on a [`draft`]: old reasoning, single
-//! results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a provider has rejected.
+//! a provider's prompt cache lasts between them; what the user then asks for of what a step left out is quoted ([`recall`]). A
+//! step runs its passes in order on a [`draft`]: old reasoning, single results, all results, long messages, and last the
+//! [`fit`]. [`emergency`] is for a request that a provider has rejected.
 
 mod archive_paths;
-mod asked_again;
 mod asked_for;
 mod bounds;
 mod candidates;
@@ -27,6 +27,7 @@ mod pins;
 mod plan;
 mod priority;
 mod protection;
+mod recall;
 mod repair;
 mod results;
 mod said;
@@ -68,8 +69,8 @@ pub use superseded::superseded_results;
 /// Returns the plan for the next call, or `None` if the messages may be sent unchanged.
 ///
 /// The same messages give the same plan; more of them give one that begins with the same messages, until the budget is
-/// reached again, or for the turn in which the user asks by name for what was left out: see [`CompactionCache`]. After a rejection, a caller that wants smaller requests passes a smaller
-/// `window_tokens`.
+/// reached again, or for a turn in which the user asks for what was left out and there is no room to quote it. After a rejection, a
+/// caller that wants smaller requests passes a smaller `window_tokens`.
 ///
 /// Usual cost, with every count cached and nothing cut: one look at each message.
 ///

@@ -10,7 +10,7 @@ use crate::conversation::{groups, last_user_index, stands_for};
 use crate::message::{Content, Field, Message, Role, Text};
 use crate::text::elision;
 use crate::text::language::Language;
-use crate::tokens::Tokens;
+use crate::tokens::{TokenCounter, Tokens};
 
 use super::draft::{Draft, Slot};
 use super::plan::{NewMessage, Reason};
@@ -102,7 +102,12 @@ impl<'l> Notes<'l> {
         if gaps.notes.is_empty() && left_out.ledger.is_some() {
             gaps.place_ledger();
         }
-        Self { left_out, notes: gaps.notes, merged: gaps.merged, reasoning: wanted_reasoning(draft) }
+        Self {
+            left_out,
+            notes: gaps.notes,
+            merged: gaps.merged,
+            reasoning: wanted_reasoning(draft.view, &draft.counter),
+        }
     }
 
     /// Returns the tokens of the request with its notes; an estimate if texts are joined.
@@ -203,7 +208,7 @@ impl<'l> Notes<'l> {
 }
 
 /// The separator of joined texts, and its tokens.
-const BETWEEN: &str = "\n\n";
+pub const BETWEEN: &str = "\n\n";
 const JOINT: Tokens = Tokens(1);
 
 /// Joins the `texts` of entries that others are joined to; returns the tokens of all kept entries.
@@ -235,9 +240,16 @@ impl Note {
 
 /// Returns the field in which every message of the assistant must have thoughts, where the provider requires them: the one that
 /// the conversation has them in.
-fn wanted_reasoning(draft: &Draft<'_, '_>) -> Option<Field> {
-    let mut given = draft.view.iter().flat_map(Message::reasoning).map(|(field, _)| field);
-    if draft.counter.family().wants_reasoning { given.next() } else { None }
+pub fn wanted_reasoning(view: &[Message<'_>], counter: &TokenCounter) -> Option<Field> {
+    let mut given = view.iter().flat_map(Message::reasoning).map(|(field, _)| field);
+    if counter.family().wants_reasoning { given.next() } else { None }
+}
+
+/// Returns whether a text may be joined to what the model says in a message: a signature may cover its words, and clients remove
+/// those beside calls, as nanobot does since 0.1.5.
+pub fn takes_words(message: &Message<'_>) -> bool {
+    let is_signed = || message.fields.iter().any(|(field, _)| field.is_signature());
+    message.role == Role::Assistant && message.tool_calls.is_empty() && !is_signed()
 }
 
 /// Returns the tokens and current text of an entry's string content.
@@ -361,10 +373,8 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
                 Side::User((is_plain && !is_last && !is_kept).then_some(position))
             }
             Role::Assistant => {
-                // A signature may cover the text. Clients remove text beside calls, as nanobot does since 0.1.5.
-                let is_free =
-                    message.tool_calls.is_empty() && !message.fields.iter().any(|(field, _)| field.is_signature());
-                Side::Assistant((takes_text && is_free && position < self.newest).then_some(position))
+                let is_free = takes_text && takes_words(message) && position < self.newest;
+                Side::Assistant(is_free.then_some(position))
             }
             Role::Tool | Role::Function => Side::Result(takes_text.then_some(position)),
         }

@@ -1,6 +1,7 @@
 //! Finds what hosts and channels put around the words of a user: times, senders, mentions, commands, a block about the
 //! channel.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Most bytes of one such item, most items, and bytes in which the next line is searched.
@@ -17,6 +18,12 @@ pub fn runtime_context(text: &str) -> Option<Range<usize>> {
     let mut ends = ["[/Runtime Context]", "\n\n"].iter();
     let end = ends.find_map(|end| text[start..].find(end).map(|at| start + at + end.len()));
     Some(start..end.unwrap_or(text.len()))
+}
+
+/// Returns a text without nanobot's block, which is in English.
+pub fn without_runtime_context(text: &str) -> Cow<'_, str> {
+    let Some(block) = runtime_context(text) else { return Cow::Borrowed(text) };
+    Cow::Owned([&text[..block.start], &text[block.end..]].concat())
 }
 
 /// Returns the start of the user's words: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.

@@ -1,6 +1,5 @@
 //! Detects the language that an answer should be in.
 
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::envelope;
@@ -81,7 +80,7 @@ impl Language {
 
     /// Returns the language that a text is typed in, and whether it is certain. Typed text is before or behind pasted text.
     fn of_text(text: &str) -> Option<(Self, bool)> {
-        let text = without_runtime_context(text);
+        let text = envelope::without_runtime_context(text);
         let text = without_prefix(&text);
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
@@ -217,10 +216,4 @@ fn opening(line: &str) -> &str {
 fn without_prefix(text: &str) -> &str {
     let is_prefixed = PREFIXES.iter().any(|prefix| text.trim_start().starts_with(prefix));
     text.split_once("]\n").filter(|_| is_prefixed).map_or(text, |(_, said)| said)
-}
-
-/// Returns a text without nanobot's block, which is in English.
-fn without_runtime_context(text: &str) -> Cow<'_, str> {
-    let Some(block) = envelope::runtime_context(text) else { return Cow::Borrowed(text) };
-    Cow::Owned([&text[..block.start], &text[block.end..]].concat())
 }

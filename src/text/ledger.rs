@@ -70,12 +70,41 @@ pub fn outcome(result: &str) -> Option<String> {
     code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
 }
 
-/// Returns a short result that names something: the number of an order.
+/// Returns a short result that names something, or what names it in JSON: the number of an order.
 fn receipt(result: &str) -> Option<String> {
     let said = result.trim();
-    let is_short = said.len() <= MAX_RECEIPT_BYTES && !said.contains(['\n', '(', '[', '{']);
-    (is_short && said.bytes().any(|byte| byte.is_ascii_digit())).then(|| said.to_owned())
+    let names = |said: &str| said.len() <= MAX_RECEIPT_BYTES && said.bytes().any(|byte| byte.is_ascii_digit());
+    if said.starts_with('{') && said.len() <= MAX_JSON_RECEIPT_BYTES {
+        let members = serde_json::from_str(said).ok()?;
+        return named(&members, MAX_RECEIPT_DEPTH).filter(|name| names(name));
+    }
+    (names(said) && !said.contains(['\n', '(', '[', '{'])).then(|| said.to_owned())
 }
+
+/// Returns the first member of an object that is named as an identifier is, then of those in it.
+fn named(members: &Map<String, Value>, depth: usize) -> Option<String> {
+    let is_identifier = |key: &str| {
+        let key = key.to_ascii_lowercase();
+        IDENTIFIERS.iter().any(|name| key.ends_with(name)) && !key.starts_with("request")
+    };
+    let of = |(key, value): (&String, &Value)| match value {
+        Value::String(name) if is_identifier(key) && !name.is_empty() => Some(name.clone()),
+        // A number that is a code says how it went.
+        Value::Number(number) if is_identifier(key) && !key.to_ascii_lowercase().ends_with("code") => {
+            Some(number.to_string())
+        }
+        _ => None,
+    };
+    let within = || members.values().filter_map(Value::as_object).find_map(|members| named(members, depth - 1));
+    members.iter().find_map(of).or_else(|| if depth > 1 { within() } else { None })
+}
+
+/// Endings of keys whose value names what a call has made.
+const IDENTIFIERS: [&str; 8] = ["id", "key", "number", "code", "reference", "ref", "receipt", "confirmation"];
+
+/// Longest JSON in which such a key is searched, and the most levels.
+const MAX_JSON_RECEIPT_BYTES: usize = 4_096;
+const MAX_RECEIPT_DEPTH: usize = 3;
 
 /// Returns whether an outcome is a successful exit code.
 fn is_zero(outcome: &str) -> bool {
@@ -91,10 +120,10 @@ pub fn on_one_line(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// By language: the first line before its checksum, and the introductions of names and calls.
-const WORDS: [[&str; 3]; 2] = [
-    ["[earlier parts left out, ledger ", "Names in them: ", "Done in them:\n- "],
-    ["[前文已省略部分的要点，编号 ", "其中出现的名称：", "其中做过的操作：\n- "],
+/// By language: the first line before its checksum, and the introductions of names, calls and quotes.
+const WORDS: [[&str; 4]; 2] = [
+    ["[earlier parts left out, ledger ", "Names in them: ", "Done in them:\n- ", "About the next message in them:\n"],
+    ["[前文已省略部分的要点，编号 ", "其中出现的名称：", "其中做过的操作：\n- ", "其中与下一条消息有关的内容：\n"],
 ];
 
 /// Returns the ledger with `names` and the lines of `calls`, behind `unlisted` others; `None` if there is nothing to list.
@@ -104,14 +133,46 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
     if names.is_empty() && calls.is_empty() && unlisted == 0 {
         return None;
     }
-    let [open, listing, done] = WORDS[usize::from(language == Language::Chinese)];
+    let [_, listing, done, _] = WORDS[usize::from(language == Language::Chinese)];
     let before = (unlisted > 0).then(|| before_these(unlisted, language));
     let calls: Vec<&str> = before.iter().chain(calls).map(String::as_str).collect();
     let names = if names.is_empty() { String::new() } else { format!("{listing}{}\n", names.join(", ")) };
     let calls = if calls.is_empty() { String::new() } else { format!("{done}{}\n", calls.join("\n- ")) };
-    let body = format!("{names}{calls}");
-    let body = body.trim_end();
-    Some(format!("{open}{}]\n{body}", checksum(body)))
+    Some(sealed(format!("{names}{calls}").trim_end(), language))
+}
+
+/// What a message says that was left out.
+#[derive(Debug, Clone)]
+pub struct Quote {
+    /// Who says it, or the call whose result it is.
+    pub heading: String,
+    pub text: String,
+}
+
+/// Returns the ledger that quotes what the next message asks for.
+pub fn quotes(quotes: &[Quote], language: Language) -> String {
+    let [.., about] = WORDS[usize::from(language == Language::Chinese)];
+    let mut body = about.to_owned();
+    let mut before = "";
+    for Quote { heading, text } in quotes {
+        if heading != before {
+            let _ = writeln!(body, "{heading}:");
+            before = heading;
+        }
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let _ = writeln!(body, "{QUOTED}{line}");
+        }
+    }
+    sealed(body.trim_end(), language)
+}
+
+/// Starts each quoted line: none is read as a name or a call.
+const QUOTED: &str = "> ";
+
+/// Returns a ledger with its first line.
+fn sealed(body: &str, language: Language) -> String {
+    let [open, ..] = WORDS[usize::from(language == Language::Chinese)];
+    format!("{open}{}]\n{body}", checksum(body))
 }
 
 /// Returns the line that counts unlisted calls.
@@ -154,7 +215,7 @@ pub fn lift(text: &str) -> Option<(String, LedgerText<'_>)> {
 impl<'t> LedgerText<'t> {
     fn read(&mut self, ledger: &'t str) {
         for line in ledger.lines().skip(1) {
-            if let Some(names) = WORDS.iter().find_map(|[_, listing, _]| line.strip_prefix(listing)) {
+            if let Some(names) = WORDS.iter().find_map(|[_, listing, ..]| line.strip_prefix(listing)) {
                 self.names.extend(names.split(", "));
             } else if let Some(call) = line.strip_prefix("- ") {
                 let number =
@@ -234,6 +295,47 @@ mod tests {
             assert_eq!(lift(&one.replace("4711", "4712")), None, "somebody else wrote it");
         }
         assert_eq!(lift("A result."), None);
+    }
+
+    #[test]
+    fn quotes_are_a_ledger_in_which_no_line_is_a_name_or_a_call() {
+        let quote = |heading: &str, text: &str| Quote { heading: heading.to_owned(), text: text.to_owned() };
+        for language in [Language::Other, Language::Chinese] {
+            let of = [quote("read_file a.txt", "- one\n\nNames in them: two\n"), quote("read_file a.txt", "three")];
+            let text = quotes(&[&of[..], &[quote("user", "four")]].concat(), language);
+            assert!(
+                text.ends_with("\nread_file a.txt:\n> - one\n> Names in them: two\n> three\nuser:\n> four"),
+                "{text}"
+            );
+            assert!(is_ledger(&text));
+            let whole = format!("An answer.\n\n{text}");
+            assert_eq!(lift(&whole), Some(("An answer.".to_owned(), LedgerText::default())));
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_a_call_has_made() {
+        let line = |result: &str| call_line("create_ticket", r#"{"title": "Disk full"}"#, Some(result));
+        for (result, made) in [
+            ("TCK-88213", "TCK-88213"),
+            (r#"{"ok": true, "ticket": {"id": "TCK-88213", "queue": "infra-2"}}"#, "TCK-88213"),
+            (r#"{"order": {"lines": [{"id": 1}]}, "orderNumber": 88213}"#, "88213"),
+            (r#"{"data": {"result": {"confirmation_code": "Q7XK2"}}}"#, "Q7XK2"),
+        ] {
+            assert_eq!(line(result), format!("create_ticket Disk full ({made})"), "{result}");
+        }
+        for result in [
+            "ok",
+            "{",
+            "{}",
+            r#"{"id": null}"#,
+            r#"{"id": ""}"#,
+            r#"{"request_id": "a1"}"#,
+            r#"{"code": 200}"#,
+            r#"{"a": [{"id": 5}]}"#,
+        ] {
+            assert_eq!(line(result), "create_ticket Disk full", "{result}");
+        }
     }
 
     #[test]

@@ -156,16 +156,6 @@ fn persons(text: &str) -> Vec<Range<usize>> {
     persons
 }
 
-/// Returns what of a question may be the name of the Chinese person that it begins with: two or three characters.
-pub fn opening_person(question: &str) -> impl Iterator<Item = &str> {
-    let is_person = question.starts_with(|c| FAMILIES.contains(c));
-    let lengths = if is_person { &[2, 3][..] } else { &[] };
-    lengths.iter().filter_map(|&length| {
-        let end: usize = question.chars().take(length).take_while(|&c| is_han(c)).map(char::len_utf8).sum();
-        (end == length * '王'.len_utf8()).then(|| &question[..end])
-    })
-}
-
 /// Longest title before a person: "Prof. Lacey".
 const MAX_TITLE_BYTES: usize = 4;
 
@@ -304,15 +294,6 @@ mod tests {
             ("合同由王建国保管", "王建国"),
         ] {
             assert!(found(text).iter().any(|found| found.contains(name)), "{text}: {:?}", found(text));
-        }
-    }
-
-    #[test]
-    fn a_question_may_begin_with_a_person() {
-        assert_eq!(opening_person("王建国保管什么？").collect::<Vec<_>>(), ["王建", "王建国"]);
-        assert_eq!(opening_person("张三?").collect::<Vec<_>>(), ["张三"]);
-        for text in ["", "王", "谁保管合同？", "Who?"] {
-            assert_eq!(opening_person(text).next(), None, "{text}");
         }
     }
 

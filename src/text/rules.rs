@@ -16,11 +16,11 @@ use std::ops::Range;
 
 use super::sentences::sentences;
 use claim::claim;
-use typed::typed;
 
 pub use answers::question_in;
 pub use claim::Claim;
 pub use corrections::raise_corrections;
+pub use typed::typed;
 
 /// Longest rule; longer sentences are pasted.
 const MAX_RULE_BYTES: usize = 400;

@@ -1,0 +1,203 @@
+//! Quotes what a step has left out before the message of the user that asks for it, by name or in words.
+//!
+//! The quotes follow from that message and the step alone. So the prefix that a provider has cached stays, and every request up to
+//! the next step has the same ones. They are a ledger: whoever reads it takes none of it for somebody's words.
+
+mod passages;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::budget::Request;
+use crate::conversation::{is_note, said, spoken};
+use crate::message::{Content, Message, Part, Role, Text};
+use crate::text::envelope;
+use crate::text::rules::typed;
+use crate::tokens::{REPLY, Tokens};
+
+use super::compaction::{CompactionStep, Made};
+use super::notes::{BETWEEN, takes_words, wanted_reasoning};
+use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
+use passages::{QUESTION_BYTES, Search};
+
+/// Share of the budget for the quotes of a message, and their least and most tokens.
+const SHARE: f64 = 0.05;
+const MIN_TOKENS: Tokens = Tokens(200);
+const MAX_TOKENS: Tokens = Tokens(1_200);
+
+/// So many times their tokens must be free, for the next requests are longer, and the quotes should stay in them.
+const FREE: u64 = 2;
+
+/// The quotes of a request.
+#[derive(Default)]
+pub(super) struct Recalls {
+    quoted: Vec<Quoted>,
+    /// Whether there is no room for those of the last message of the user.
+    pub(super) has_no_room: bool,
+}
+
+/// What is quoted before the message at `question`.
+struct Quoted {
+    question: usize,
+    text: String,
+    tokens: Tokens,
+}
+
+/// What was quoted for the words of a message, newest last. It saves work and decides nothing.
+#[derive(Debug, Default)]
+pub struct Quotes(Mutex<Vec<(u128, Option<String>)>>);
+
+/// Most messages of which a step remembers the quotes.
+const REMEMBERED: usize = 64;
+
+impl Quotes {
+    /// Returns what is quoted for `words` in at most `max_tokens`; `make` finds it.
+    fn of(&self, words: &str, max_tokens: Tokens, make: impl FnOnce() -> Option<String>) -> Option<String> {
+        let key = xxh3_128_with_seed(words.as_bytes(), max_tokens.0);
+        let known = self.all().iter().find(|(other, _)| *other == key).map(|(_, text)| text.clone());
+        known.unwrap_or_else(|| {
+            // Outside the lock, for it is slow.
+            let text = make();
+            let mut all = self.all();
+            let over = (all.len() + 1).saturating_sub(REMEMBERED);
+            all.drain(..over);
+            all.push((key, text.clone()));
+            text
+        })
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(u128, Option<String>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns their approximate size in bytes.
+    pub fn bytes(&self) -> usize {
+        let of = |(_, text): &(u128, Option<String>)| {
+            size_of::<(u128, Option<String>)>() + text.as_ref().map_or(0, String::len)
+        };
+        self.all().iter().map(of).sum()
+    }
+}
+
+impl Recalls {
+    /// Finds the quotes for each message of the user behind a step; `tokens` are those of the messages as they arrived.
+    ///
+    /// O(terms before the step) for each message of the user that is new.
+    pub(super) fn of(
+        view: &[Message<'_>],
+        step: &CompactionStep,
+        made: &Made,
+        tokens: &[Tokens],
+        request: &Request<'_>,
+    ) -> Self {
+        let (budget, counter) = (request.budget_tokens(), request.counter());
+        let max_tokens = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
+        let is_system = |index: &usize| view[*index].role == Role::System;
+        let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
+        let mut used = request.tools_tokens() + REPLY + system + made.tokens;
+        let mut this = Self::default();
+        for question in (step.at..view.len()).filter(|index| !is_system(index)) {
+            used += tokens[question];
+            if question == step.at || view[question].role != Role::User || is_note(&view[question]) {
+                continue;
+            }
+            let words = asked(&view[question]);
+            let text = made.quotes.of(&words, max_tokens, || {
+                let older = &view[..step.at];
+                let language = spoken(older, Role::User).unwrap_or_default();
+                Search { older, made, max_tokens, counter, language }.quotes(&words)
+            });
+            let quoted = text.map(|text| {
+                let tokens = counter.message(&Message::new(Role::User, &text));
+                Quoted { question, text, tokens }
+            });
+            this.has_no_room = quoted.as_ref().is_some_and(|quoted| used + quoted.tokens * FREE > budget);
+            if let Some(quoted) = quoted.filter(|_| !this.has_no_room) {
+                used += quoted.tokens;
+                this.quoted.push(quoted);
+            }
+        }
+        // The oldest go where there is no more room: the next step is near.
+        let mut over = used - budget;
+        this.quoted.retain(|quoted| {
+            let goes = over > Tokens::ZERO;
+            over = if goes { over - quoted.tokens } else { over };
+            !goes
+        });
+        this
+    }
+
+    /// Puts the quotes into a plan.
+    pub(super) fn place(self, plan: &mut Plan, view: &[Message<'_>], request: &Request<'_>) {
+        for quoted in self.quoted {
+            quoted.place(plan, view, request);
+        }
+        plan.receipt.cuts.sort_by_key(|cut| cut.index);
+    }
+}
+
+impl Quoted {
+    /// Puts the quotes behind what the model says before the message, or between the two as a message of their own.
+    fn place(self, plan: &mut Plan, view: &[Message<'_>], request: &Request<'_>) {
+        let is_question = |output: &Output| match output {
+            Output::Keep(index) | Output::Edit(index, _) => *index == self.question,
+            Output::New(_) => false,
+        };
+        let Some(at) = plan.outputs.iter().position(is_question).filter(|&at| at > 0) else { return };
+        let counter = request.counter();
+        let before = plan.outputs[at - 1].message(view);
+        let tokens = counter.message(&before);
+        let more = if let Some((index, edit)) = joined(&plan.outputs[at - 1], &before, &self.text) {
+            plan.outputs[at - 1] = Output::Edit(index, edit);
+            plan.receipt.cuts.push(Cut { index, reason: Reason::Joined, tokens_before: tokens, tokens_after: tokens });
+            counter.message(&plan.outputs[at - 1].message(view)) - tokens
+        } else {
+            let role = if before.role == Role::Assistant { Role::User } else { Role::Assistant };
+            let reasoning = wanted_reasoning(view, &counter).filter(|_| role == Role::Assistant);
+            let note = NewMessage { role, content: self.text, tool_call_id: None, name: None, reasoning };
+            let tokens = counter.message(&note.view());
+            plan.outputs.insert(at, Output::New(note));
+            tokens
+        };
+        plan.receipt.tokens_after = plan.receipt.tokens_after.map(|after| after + more);
+    }
+}
+
+/// Returns the edit that puts `quotes` behind the words of the model, with the message's index; `None` where it takes none.
+fn joined(output: &Output, message: &Message<'_>, quotes: &str) -> Option<(usize, Edit)> {
+    let (index, mut edit) = match output {
+        Output::Keep(index) => (*index, Edit::default()),
+        Output::Edit(index, edit) => (*index, edit.clone()),
+        Output::New(_) => return None,
+    };
+    if !takes_words(message) {
+        return None;
+    }
+    let behind = |said: &Text<'_>| [said.as_str(), BETWEEN, quotes].concat();
+    match &message.content {
+        Content::Empty => return None,
+        Content::Text(said) => edit.content = Some(behind(said)),
+        Content::Parts(parts) => {
+            let words = |(at, part): (usize, &Part<'_>)| match part {
+                Part::Text(said) => Some((at, behind(said))),
+                _ => None,
+            };
+            let (at, text) = parts.iter().enumerate().rev().find_map(words)?;
+            edit.parts.retain(|(other, _)| *other != at);
+            edit.parts.push((at, text));
+        }
+    }
+    Some((index, edit))
+}
+
+/// Returns what the user asks for: the words of a short message, and of a longer one what was typed, for it may be pasted.
+fn asked(message: &Message<'_>) -> String {
+    let said = said(message);
+    let said = envelope::without_runtime_context(&said);
+    let bare = said[envelope::start(&said)..].trim();
+    if bare.len() <= QUESTION_BYTES {
+        return bare.to_owned();
+    }
+    typed(&said).map(|line| said[line].trim()).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,183 @@
+"""What a step left out is quoted before the message that asks for it, and the prefix stays."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import pytest
+
+from nanobot_context import compress_messages, count_tokens, fit_messages
+
+Message = dict[str, Any]
+
+WINDOW = 12_000
+QUOTED = ("About the next message in them:", "其中与下一条消息有关的内容：")
+ASKED = [
+    (
+        "Old rows go with the retention job at 03:25 every Sunday.",
+        "When does the retention job run?",
+    ),
+    ("The lease of the boathouse ends in the spring.", "And when does the lease end?"),
+    ("The password of the printer is under its lid.", "where is the printer's password"),
+    ("旧数据由清理任务在每周日凌晨删除。", "清理任务什么时候运行？"),
+    ("船屋的租约到春天为止。", "租约到什么时候？"),
+]
+ENGLISH = ["amber", "river", "stone", "calm", "paper", "hollow", "maple", "iron", "violet"]
+CHINESE = ["花园", "河边", "石头", "纸张", "枫树", "铁门", "柠檬", "玻璃", "北方", "邻居"]
+
+
+def prose(draw: random.Random, sentences: int, *, is_chinese: bool = False) -> str:
+    """Return sentences that say nothing."""
+    words, between, end = (CHINESE, "", "。") if is_chinese else (ENGLISH, " ", ".")
+    return " ".join(
+        between.join(draw.choice(words) for _ in range(9)) + end for _ in range(sentences)
+    )
+
+
+def run(said: str, number: int = 90, seed: int = 1) -> list[Message]:
+    """Return an agent's run; one of its results has a sentence in its middle."""
+    draw, is_chinese = random.Random(seed), not said.isascii()
+    messages: list[Message] = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Go through the notes, one by one."},
+    ]
+    for index in range(number):
+        function = {"name": "read_file", "arguments": json.dumps({"path": f"notes/{index}.txt"})}
+        call = {"id": f"c{index}", "type": "function", "function": function}
+        before, behind = (prose(draw, 20, is_chinese=is_chinese) for _ in range(2))
+        text = f"{before} {said if index == number // 4 else ''} {behind}"
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{index}", "content": text},
+        ]
+    return [*messages, {"role": "assistant", "content": "I have read them all."}]
+
+
+def asked(history: list[Message], question: str) -> list[Message]:
+    """Return the request for a question."""
+    return [*history, {"role": "user", "content": question}]
+
+
+def has_quotes(message: Message) -> bool:
+    """Return whether a message ends with quotes."""
+    return any(words in str(message["content"]) for words in QUOTED)
+
+
+@pytest.mark.parametrize(("said", "question"), ASKED)
+def test_what_is_asked_for_in_words_is_quoted(said: str, question: str) -> None:
+    for seed in range(4):
+        history = run(said, seed=seed)
+        before = compress_messages(asked(history, "Thank you."), WINDOW)
+        sent = compress_messages(asked(history, question), WINDOW)
+        assert not any(said in str(message) for message in before)
+        assert any(said in str(message["content"]) for message in sent[:-1])
+        # The prefix that the provider has cached is as it was, and the question byte for byte.
+        assert sent[:-2] == before[:-2]
+        assert sent[-1] == {"role": "user", "content": question}
+        assert count_tokens(sent) <= WINDOW * 0.85
+
+
+def test_later_requests_have_the_same_quotes() -> None:
+    said, question = ASKED[0]
+    history = asked(run(said), question)
+    sent = compress_messages(history, WINDOW)
+    assert has_quotes(sent[-2])
+    history += [
+        {"role": "assistant", "content": "At 03:25."},
+        {"role": "user", "content": "Thanks."},
+    ]
+    later = compress_messages(history, WINDOW)
+    assert later[: len(sent)] == sent
+    assert not any(has_quotes(message) for message in later[len(sent) :])
+    function = {"name": "look", "arguments": "{}"}
+    call = {"id": "x", "type": "function", "function": function}
+    history += [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "x", "content": "Nothing."},
+    ]
+    assert compress_messages(history, WINDOW)[: len(later)] == later
+
+
+@pytest.mark.parametrize(
+    "question", ["Go on.", "Thank you!", "继续。", "What is the capital of Peru?"]
+)
+def test_nothing_is_quoted_for_what_nobody_said(question: str) -> None:
+    sent = compress_messages(asked(run(ASKED[0][0]), question), WINDOW)
+    assert not any(has_quotes(message) for message in sent)
+
+
+def test_nothing_is_quoted_that_the_request_shows() -> None:
+    said, question = ASKED[0]
+    history = run("", seed=2)
+    history += [{"role": "user", "content": said}, {"role": "assistant", "content": "I see."}]
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert any(said == message["content"] for message in sent)
+    assert not any(has_quotes(message) for message in sent)
+
+
+def answered(content: Any, **fields: Any) -> list[Message]:
+    """Return a run whose last answer has another form."""
+    history = run(ASKED[0][0])
+    history[-1] = {"role": "assistant", "content": content, **fields}
+    return asked(history, ASKED[0][1])
+
+
+def test_quotes_join_the_last_text_of_a_list() -> None:
+    parts = [{"type": "text", "text": "I have read"}, {"type": "text", "text": "them all."}]
+    sent = compress_messages(answered(parts), WINDOW)
+    assert sent[-2]["content"][0] == parts[0]
+    assert has_quotes(sent[-2])
+    assert sent[-2]["content"][1]["text"].startswith("them all.\n\n[")
+    assert parts[1] == {"type": "text", "text": "them all."}, "the caller's own"
+
+
+def test_a_signed_answer_stays_as_it_is() -> None:
+    signed = [{"type": "thinking", "thinking": "…", "signature": "abc"}]
+    request = answered("I have read them all.", thinking_blocks=signed)
+    sent = compress_messages(request, WINDOW)
+    assert sent[-3] == request[-2]
+    assert sent[-2]["role"] == "user"
+    assert has_quotes(sent[-2])
+    assert sent[-1] == request[-1]
+
+
+def test_between_a_result_and_the_user_quotes_are_a_turn() -> None:
+    request = run(ASKED[0][0])[:-1]
+    request.append({"role": "user", "content": ASKED[0][1]})
+    sent = compress_messages(request, WINDOW)
+    assert any(ASKED[0][0] in str(message["content"]) for message in sent[:-1])
+    roles = [message["role"] for message in sent]
+    assert not any(one == other == "user" for one, other in itertools.pairwise(roles))
+
+
+def test_what_a_call_made_is_quoted_with_the_call() -> None:
+    history = run("")
+    function = {
+        "name": "open_ticket",
+        "arguments": json.dumps({"title": "Disk full", "body": prose(random.Random(0), 12)}),
+    }
+    made = json.dumps({"state": "new", "queue": "infra", "watchers": ["a", "b"], "no": "TCK-88213"})
+    history[20:20] = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "t", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "t", "content": made},
+    ]
+    sent = compress_messages(
+        asked(history, "Which ticket did you open about the full disk?"), WINDOW
+    )
+    assert any("TCK-88213" in str(message["content"]) for message in sent[:-1])
+
+
+def test_quotes_are_no_words_of_the_user_when_they_come_back() -> None:
+    """A caller may keep what was sent; a later cut lifts the quotes out like any ledger."""
+    said, question = ASKED[0]
+    sent = compress_messages(asked(run(said), question), WINDOW)
+    later = [*sent, {"role": "assistant", "content": "At 03:25."}, *run("", 30)[2:]]
+    fitted = fit_messages(asked(later, "Go on."), 4_000).messages
+    assert not any("About the next message" in str(message) for message in fitted)
