@@ -8,6 +8,7 @@ use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
+use crate::tools::Effect;
 
 use super::archive_paths::ArchivePaths;
 use super::draft::{Draft, Piece, Slot};
@@ -17,6 +18,9 @@ use super::superseded::Superseded;
 
 /// Shorter arguments are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
+
+/// Shorter results of calls that changed something, likewise: they may say what it made.
+const MIN_CUT_RECEIPT: Tokens = Tokens(96);
 
 /// Characters that each string of cut arguments keeps.
 const ARGUMENT_CHARS: usize = 40;
@@ -95,6 +99,12 @@ fn candidate(
         return None;
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
+    if draft.entries[entry].role == Role::Tool
+        && draft.entries[entry].effect == Effect::Changes
+        && tokens < MIN_CUT_RECEIPT
+    {
+        return None;
+    }
     let (floor, by_members) = match slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) if tokens < MIN_CUT_ARGUMENTS => return None,
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => arguments_floor(text, tokens, draft.counter),
