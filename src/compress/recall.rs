@@ -22,9 +22,9 @@ use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
 use passages::{QUESTION_BYTES, Search};
 
 /// Share of the budget for the quotes of a message, and their least and most tokens.
-const SHARE: f64 = 0.05;
+const SHARE: f64 = 0.08;
 const MIN_TOKENS: Tokens = Tokens(200);
-const MAX_TOKENS: Tokens = Tokens(1_200);
+const MAX_TOKENS: Tokens = Tokens(2_000);
 
 /// So many times their tokens must be free, for the next requests are longer, and the quotes should stay in them.
 const FREE: u64 = 2;
