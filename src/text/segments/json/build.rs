@@ -7,7 +7,7 @@ use crate::text::json_string::Unescaped;
 use crate::text::segments::log::{self, Rules};
 use crate::text::segments::severity::{Level, Scan, scan};
 use crate::text::segments::units::{self, Unit};
-use crate::text::segments::{Class, Segments, Span, at};
+use crate::text::segments::{Class, Kind, Segments, Span, at};
 
 use super::parse::{opens, parse, value_start};
 use super::rows::{Rows, behind_comma, class_of, value_end};
@@ -41,8 +41,14 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     };
     let pieces = lines_around(&text[..from], 0);
     let before = pieces.len();
-    let mut build =
-        Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces, odd_cells: BTreeSet::new() };
+    let mut build = Build {
+        text,
+        found: &found,
+        nodes: Vec::with_capacity(found.len()),
+        pieces,
+        odd_cells: BTreeSet::new(),
+        inner: Vec::new(),
+    };
     build.all();
     let mut pieces = build.pieces;
     // Nothing but space behind it is a part of it.
@@ -52,7 +58,7 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     }
     let behind = (pieces.len(), end);
     pieces.extend(lines_around(text, end));
-    Some((Tree { nodes: build.nodes, before, behind }, pieces))
+    Some((Tree { nodes: build.nodes, before, behind, inner: build.inner }, pieces))
 }
 
 /// Finds JSON that begins on the first line, as in `1| {"id": 1}` and `HTTP 200: [1, 2]`.
@@ -113,6 +119,8 @@ struct Build<'t> {
     pieces: Vec<Span>,
     /// Where odd cells of opened rows start.
     odd_cells: BTreeSet<usize>,
+    /// See [`Tree`].
+    inner: Vec<(usize, Segments)>,
 }
 
 impl Build<'_> {
@@ -305,10 +313,14 @@ impl Build<'_> {
         let first = self.pieces.len();
         // The key and opening brackets before it belong to the first part.
         let mut start = self.pieces.last().map_or(0, |last| last.end);
-        for piece in Segments::of(&said.text).pieces() {
+        let segments = Segments::of(&said.text);
+        for piece in segments.pieces() {
             let end = at(body.start + said.in_body(piece.end as usize));
             self.pieces.push(Span { start, end, class: piece.class });
             start = end;
+        }
+        if segments.kind() == Kind::Json && self.text.as_bytes()[body.start - 1] == b'"' {
+            self.inner.push((self.nodes.len() - 1, segments));
         }
         debug_assert!(self.pieces.len() > first, "a long string says something");
     }

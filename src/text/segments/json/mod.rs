@@ -11,6 +11,8 @@ mod rows;
 pub use build::tree;
 pub use render::render;
 
+use super::Segments;
+
 /// The shape of a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Shape {
@@ -48,12 +50,21 @@ pub struct Tree {
     before: usize,
     /// Index of the first piece behind the JSON, and its start.
     behind: (usize, usize),
+    /// By node, in order: what a long string says that is JSON itself, as tools wrap it.
+    inner: Vec<(usize, Segments)>,
 }
 
 impl Tree {
     /// Returns the bytes that it has on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+        let inner: usize = self.inner.iter().map(|(_, inner)| size_of_val(inner) + inner.heap_bytes()).sum();
+        self.nodes.capacity() * size_of::<Node>() + inner
+    }
+
+    /// Returns the JSON that the string of a node says.
+    fn inner(&self, node: usize) -> Option<&Segments> {
+        let at = self.inner.binary_search_by_key(&node, |(node, _)| *node).ok()?;
+        Some(&self.inner[at].1)
     }
 
     /// Returns whether a piece is a part of a long string, and not its first one.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::text::elision::{self, Elements, Marks};
+use crate::text::json_string::Unescaped;
 use crate::text::segments::Span;
 use crate::text::segments::render::{LineEnd, Rendering, absorb_marks};
 
@@ -47,14 +48,16 @@ fn render_json(tree: &Tree, pieces: &[Span], text: &str, mut kept: Vec<bool>, ma
         until.push(count);
     }
     for (index, node) in tree.nodes.iter().enumerate() {
-        if node.shape == Shape::Text {
+        if node.shape == Shape::Text && tree.inner(index).is_none() {
             let range = node.piece as usize..tree.pieces_end(index, pieces.len());
             let span = body(text, *node);
             absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
         }
     }
     let escaped = marks.archive_path.map(elision::escaped);
-    let mut writer = Writer { tree, pieces, text, kept, until, marks, is_explained: false, out: String::new() };
+    let archive_path = marks.archive_path;
+    let mut writer =
+        Writer { tree, pieces, text, kept, until, marks, archive_path, is_explained: false, out: String::new() };
     let ends = |at: usize| writer.until.get(at).copied().unwrap_or(0);
     let is_first = ends(tree.before + 1) > ends(tree.before);
     let is_last = ends(pieces.len()) > ends(pieces.len().saturating_sub(1));
@@ -86,6 +89,8 @@ struct Writer<'t> {
     /// By piece: number of kept pieces before it.
     until: Vec<u32>,
     marks: Marks<'t>,
+    /// As it is; `marks` has it as a string of JSON has it.
+    archive_path: Option<&'t str>,
     is_explained: bool,
     out: String,
 }
@@ -151,6 +156,16 @@ impl<'t> Writer<'t> {
         let end = body.end;
         let range = node.piece as usize..self.tree.pieces_end(index, self.pieces.len());
         self.out.push_str(self.source(node.start as usize, body.start));
+        let inner = self.tree.inner(index).filter(|_| self.kept[range.clone()].contains(&false));
+        if let Some(inner) = inner {
+            let said = Unescaped::of(&self.text[body]).text;
+            let marks = Marks { archive_path: self.archive_path.filter(|_| !self.is_explained), ..self.marks };
+            let short = inner.excerpt(&said, &|piece| self.kept[range.start + piece], marks);
+            self.is_explained = true;
+            let literal = serde_json::Value::from(short).to_string();
+            self.out.push_str(&literal[1..]);
+            return;
+        }
         let mut run = Rendering::new(self.text, LineEnd::Escape, self.marks)
             .after(std::mem::take(&mut self.out), self.is_explained);
         run.push(&self.pieces[range.clone()], &self.kept[range], body);

@@ -153,6 +153,27 @@ fn an_odd_cell_of_a_large_row_comes_with_what_names_the_row() {
 }
 
 #[test]
+fn json_in_a_string_is_json_when_parts_of_it_go() {
+    let row = |i: usize| json!({"id": 1_000 + i, "name": format!("svc-{i}"), "state": if i == 41 { "failed" } else { "active" }});
+    let said = serde_json::to_string_pretty(&json!({"items": (0..90).map(row).collect::<Vec<_>>()})).unwrap();
+    let twice = json!({"result": json!({"text": said}).to_string()});
+    for value in [json!({"content": [{"type": "text", "text": said}]}), json!([said, "done"]), twice] {
+        let path = r#"C:\"a".txt"#;
+        let out = with_classes(&value.to_string(), &[Class::Outlier], Some(path));
+        let mut inner: Value = serde_json::from_str(&out).unwrap();
+        while let Some(said) = ["/content/0/text", "/0", "/result", "/text"].iter().find_map(|at| inner.pointer(at)) {
+            inner = serde_json::from_str(said.as_str().unwrap()).unwrap();
+        }
+        let rows = inner["items"].as_array().unwrap();
+        assert!(
+            rows.len() < 6 && rows.iter().any(|row| *row == json!({"id": 1041, "name": "svc-41", "state": "failed"})),
+            "{out}"
+        );
+        assert_eq!(out.matches(".txt").count(), 1, "{out}");
+    }
+}
+
+#[test]
 fn numbers_in_quotes_and_of_members_are_compared() {
     let sample = |i: usize| if i == 301 { "87.40".to_owned() } else { format!("20.{:02}", i * 37 % 100) };
     let samples: Vec<Value> = (0..400).map(|i| json!([1_746_950_000 + i * 60, sample(i)])).collect();
@@ -200,7 +221,8 @@ fn whatever_stays_of_json_is_json_and_of_what_is_nearly_json_it_is_source_and_ma
         let json = if next(2) == 0 { value.to_string() } else { serde_json::to_string_pretty(&value).unwrap() };
         let python = json.replace("null", "None").replace("true", "True").replace("false", "nan");
         let cut = &json[..json.floor_char_boundary(next(json.len()))];
-        for text in [&json, &python, cut] {
+        let wrapped = json!({"content": [{"type": "text", "text": json}], "isError": false}).to_string();
+        for text in [&json, &python, cut, &wrapped] {
             let segments = Segments::of(text);
             let end = segments.pieces().iter().fold(0, |end, piece| {
                 assert!(piece.start == end && piece.end > end, "pieces cover the text: {text}");
@@ -213,6 +235,13 @@ fn whatever_stays_of_json_is_json_and_of_what_is_nearly_json_it_is_source_and_ma
                 if *text == *json {
                     serde_json::from_str::<serde::de::IgnoredAny>(&short)
                         .unwrap_or_else(|error| panic!("{error}: {short}"));
+                }
+                if *text == *wrapped {
+                    let short: Value = serde_json::from_str(&short).unwrap_or_else(|error| panic!("{error}: {short}"));
+                    let inner = short["content"][0]["text"].as_str();
+                    inner.map(|inner| {
+                        serde_json::from_str::<Value>(inner).unwrap_or_else(|error| panic!("{error}: {inner}"))
+                    });
                 }
                 let again = Segments::of(&short);
                 again.excerpt(&short, &|piece| piece % 2 == 0, Marks::default());
