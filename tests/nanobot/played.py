@@ -175,7 +175,7 @@ def jobs(release: str) -> list[str]:
     if release in COMPACT_IDLE:
         protected += ["idle"]
     if like(release) == GOES_ON:
-        protected += ["thinking"]
+        protected += ["thinking", "recalled"]
     protected += ["told-more", "told-unsaid", "told-65536", "told-block", "told-cut"]
     protected += ["counts-less", "frames-more"]
     if release in OPENAI:

@@ -22,6 +22,7 @@ from own_window import own_window
 from priced import priced
 from readback import read_back
 from reasoned import REASONED
+from recalled import recalled
 from refusals import MISCOUNTED, WRONG
 from refused import (
     capped_answer,
@@ -92,6 +93,7 @@ SCENARIOS: dict[str, Scenario] = {
         parallel_reads(),
         consolidation(),
         ruled(),
+        recalled(),
         sixty(),
         idle_session(),
         read_back(),
