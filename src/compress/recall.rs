@@ -7,8 +7,6 @@ mod passages;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use xxhash_rust::xxh3::xxh3_128_with_seed;
-
 use crate::budget::Request;
 use crate::conversation::{is_note, said, spoken};
 use crate::message::{Content, Message, Part, Role, Text};
@@ -17,6 +15,7 @@ use crate::text::rules::typed;
 use crate::tokens::{REPLY, Tokens};
 
 use super::compaction::{CompactionStep, Made};
+use super::digest::Digest;
 use super::notes::{BETWEEN, takes_words, wanted_reasoning};
 use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
 use passages::{QUESTION_BYTES, Search};
@@ -44,7 +43,8 @@ struct Quoted {
     tokens: Tokens,
 }
 
-/// What was quoted for the words of a message, newest last. It saves work and decides nothing.
+/// What was quoted before messages behind a step, newest last: by a hash of all messages behind it up to one. It saves work and decides
+/// nothing.
 #[derive(Debug, Default)]
 pub struct Quotes(Mutex<Vec<(u128, Option<String>)>>);
 
@@ -52,9 +52,8 @@ pub struct Quotes(Mutex<Vec<(u128, Option<String>)>>);
 const REMEMBERED: usize = 64;
 
 impl Quotes {
-    /// Returns what is quoted for `words` in at most `max_tokens`; `make` finds it.
-    fn of(&self, words: &str, max_tokens: Tokens, make: impl FnOnce() -> Option<String>) -> Option<String> {
-        let key = xxh3_128_with_seed(words.as_bytes(), max_tokens.0);
+    /// Returns what is quoted for a message with the hash `key`; `make` finds it.
+    fn of(&self, key: u128, make: impl FnOnce() -> Option<String>) -> Option<String> {
         let known = self.all().iter().find(|(other, _)| *other == key).map(|(_, text)| text.clone());
         known.unwrap_or_else(|| {
             // Outside the lock, for it is slow.
@@ -97,17 +96,20 @@ impl Recalls {
         let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
         let mut used = request.tools_tokens() + REPLY + system + made.tokens;
         let mut this = Self::default();
+        let mut digest = Digest::default();
+        digest.number(max_tokens.0);
         for question in (step.at..view.len()).filter(|index| !is_system(index)) {
             used += tokens[question];
+            digest.message(&view[question]);
             if question == step.at || view[question].role != Role::User || is_note(&view[question]) {
                 continue;
             }
-            let words = asked(&view[question]);
-            let text = made.quotes.of(&words, max_tokens, || {
-                let older = &view[..step.at];
-                let language = spoken(older, Role::User).unwrap_or_default();
-                Search { older, made, max_tokens, counter, language }.quotes(&words)
+            let text = made.quotes.of(digest.finish(), || {
+                let language = spoken(&view[..question], Role::User).unwrap_or_default();
+                let search = Search { view: &view[..question], at: step.at, made, max_tokens, counter, language };
+                search.quotes(&asked(&view[question]))
             });
+            let text = text.filter(|text| this.quoted.iter().all(|quoted| quoted.text != *text));
             let quoted = text.map(|text| {
                 let tokens = counter.message(&Message::new(Role::User, &text));
                 Quoted { question, text, tokens }

@@ -1,4 +1,4 @@
-//! Finds the passages before a step that have most of what a message asks for, where the request does not show them.
+//! Finds the passages that have most of what a message asks for, where the request does not show them.
 
 use std::sync::Arc;
 
@@ -48,10 +48,12 @@ const PASSAGE_TOKENS: Tokens = Tokens(200);
 /// Most bytes of a result that answers for the arguments of its call.
 const SHORT_RESULT: usize = 400;
 
-/// A search before a step.
+/// A search for what a message asks for.
 pub(super) struct Search<'s, 'v> {
-    /// The messages before it.
-    pub(super) older: &'s [Message<'v>],
+    /// The messages before the one that asks.
+    pub(super) view: &'s [Message<'v>],
+    /// The step covers those before this index.
+    pub(super) at: usize,
     /// What it leaves of them.
     pub(super) made: &'s Made,
     pub(super) max_tokens: Tokens,
@@ -63,7 +65,7 @@ impl Search<'_, '_> {
     /// Returns a ledger that quotes what the words `asked` ask for; `None` where that is nothing, or in the request. O(terms).
     pub(super) fn quotes(&self, asked: &str) -> Option<String> {
         let terms = Terms::of(asked)?;
-        let sources = sources(self.older, &terms);
+        let sources = sources(self.view, &terms);
         let mut lost = self.lost(&sources, &terms);
         lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
         let share = self.max_tokens / (lost.len() as u64).max(1);
@@ -88,7 +90,7 @@ impl Search<'_, '_> {
 
     /// Returns the texts that have more of the terms than any passage of the request; best first.
     fn lost<'t, 's>(&self, sources: &'t [Source<'s>], terms: &Terms) -> Vec<Lost<'t, 's>> {
-        let shown = Shown::of(self.older, self.made);
+        let shown = Shown::of(&self.view[..self.at], self.made);
         let mut lost: Vec<Lost<'_, '_>> = Vec::new();
         for (source, part) in rated(sources, terms).into_iter().take(MAX_PASSAGES) {
             let passage = source.analysis.byte_ranges().nth(part).map_or("", |(_, range)| source.text[range].trim());
@@ -173,7 +175,7 @@ fn idf(having: usize, groups: usize) -> f32 {
     (1.0 + (count(groups.saturating_sub(having)) + 0.5) / (count(having) + 0.5)).ln()
 }
 
-/// A text of the messages before a step.
+/// A text of the conversation.
 struct Source<'v> {
     group: usize,
     message: usize,
@@ -197,11 +199,11 @@ impl Source<'_> {
 }
 
 /// Returns the texts of the messages with the terms that they have. O(terms).
-fn sources<'v>(older: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
+fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
     let mut sources = Vec::new();
-    for (group, range) in groups(older.iter().map(|message| message.role)).into_iter().enumerate() {
-        let calls = &older[range.start].tool_calls;
-        for (message, of) in (range.start..range.end).map(|message| (message, &older[message])) {
+    for (group, range) in groups(view.iter().map(|message| message.role)).into_iter().enumerate() {
+        let calls = &view[range.start].tool_calls;
+        for (message, of) in (range.start..range.end).map(|message| (message, &view[message])) {
             if of.role == Role::System || is_note(of) {
                 continue;
             }
@@ -263,7 +265,7 @@ fn rated<'t, 's>(sources: &'t [Source<'s>], terms: &Terms) -> Vec<(&'t Source<'s
     rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
 }
 
-/// What a request has of the messages before a step: each message as it stands there, if it does.
+/// What a request has of the messages before a step: each message as it stands there, if it does. Those behind it are all there.
 struct Shown<'m>(Vec<Option<Message<'m>>>);
 
 impl<'m> Shown<'m> {
@@ -284,7 +286,8 @@ impl<'m> Shown<'m> {
     }
 
     fn has(&self, message: usize, passage: &str) -> bool {
-        let Some(shown) = &self.0[message] else { return false };
+        let Some(shown) = self.0.get(message) else { return true };
+        let Some(shown) = shown else { return false };
         let arguments = shown.tool_calls.iter().map(|call| string(call.arguments.as_ref()));
         contents(shown).into_iter().chain(arguments).any(|text| text.contains(passage))
     }

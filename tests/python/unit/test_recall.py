@@ -118,6 +118,24 @@ def test_nothing_is_quoted_that_the_request_shows() -> None:
     assert not any(has_quotes(message) for message in sent)
 
 
+def test_nothing_is_quoted_that_a_newer_message_says() -> None:
+    history = run("The budget of the boathouse is 3,400.")
+    asking = asked(history, "What is the budget of the boathouse?")
+    assert has_quotes(compress_messages(asking, WINDOW)[-2])
+    history += [{"role": "user", "content": "The budget of the boathouse is 4,300 now."}]
+    history += [{"role": "assistant", "content": "I see."}]
+    sent = compress_messages(asked(history, "What is the budget of the boathouse?"), WINDOW)
+    assert not has_quotes(sent[-2]), "the older one would stand behind the newer"
+
+
+def test_what_is_asked_for_again_is_quoted_once() -> None:
+    said, question = ASKED[0]
+    history = asked(run(said), question)
+    history += [{"role": "assistant", "content": "I do not know."}]
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert sum(has_quotes(message) for message in sent) == 1
+
+
 def answered(content: Any, **fields: Any) -> list[Message]:
     """Return a run whose last answer has another form."""
     history = run(ASKED[0][0])
