@@ -1,6 +1,7 @@
 //! Classifies tool calls by tool name, arguments and result: only these tell a file read from a payment.
 
 mod command_line;
+mod fields;
 mod outcome;
 mod plans;
 
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
-pub use outcome::{exit_code, has_failed};
+pub use outcome::{changed_nothing, exit_code, has_failed, made};
 pub use plans::{Progress, progress};
 
 /// The effect of a tool call.
@@ -157,15 +158,52 @@ const SEARCHED: [&str; 12] =
     ["web", "internet", "dir", "directory", "folder", "url", "page", "pages", "code", "codebase", "path", "paths"];
 
 /// Verbs that say that a call changes something, wherever they stand.
-const CHANGING: [&str; 16] = [
-    "write", "create", "delete", "remove", "send", "execute", "exec", "shell", "bash", "rename", "install", "insert",
-    "replace", "modify", "cancel", "spawn",
+const CHANGING: [&str; 38] = [
+    "write",
+    "create",
+    "delete",
+    "remove",
+    "send",
+    "execute",
+    "exec",
+    "shell",
+    "bash",
+    "rename",
+    "install",
+    "insert",
+    "replace",
+    "modify",
+    "cancel",
+    "spawn",
+    "make",
+    "place",
+    "reserve",
+    "upload",
+    "purchase",
+    "buy",
+    "sell",
+    "invite",
+    "register",
+    "submit",
+    "approve",
+    "publish",
+    "subscribe",
+    "unsubscribe",
+    "enroll",
+    "withdraw",
+    "donate",
+    "revoke",
+    "grant",
+    "assign",
+    "lock",
+    "unlock",
 ];
 
 /// Words that say so only where none of [`ASKING`] stands before them: `return_order`, but `get_return_policy`.
-const CHANGING_OR_NOUN: [&str; 21] = [
+const CHANGING_OR_NOUN: [&str; 35] = [
     "edit", "post", "put", "update", "run", "message", "patch", "apply", "move", "commit", "push", "book", "set",
-    "add", "cron", "schedule", "pay", "transfer", "return", "exchange", "append",
+    "add", "cron", "schedule", "pay", "transfer", "return", "exchange", "append", "deploy", "charge", "refund",
+    "checkout", "reply", "forward", "merge", "close", "order", "sign", "start", "stop", "restart", "confirm",
 ];
 
 const ASKING: [&str; 16] = [

@@ -231,8 +231,9 @@ pub fn placeholder(
 
 /// Returns how a call ended that may have changed something, where its result says so in words fit for a mark.
 fn outcome(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
-    let is_changing = draft.entries[entry].effect.is_changing();
-    let outcome = is_changing.then(|| ledger::outcome(draft.source(entry, &draft.entries[entry].pieces[piece])))??;
+    let effect = draft.entries[entry].effect;
+    let source = || draft.source(entry, &draft.entries[entry].pieces[piece]);
+    let outcome = effect.is_changing().then(|| ledger::outcome(source(), effect))??;
     elision::can_show(&outcome).then_some(outcome)
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tools::{Effect, SUBJECT_KEYS, exit_code, has_failed};
+use crate::tools::{Effect, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made};
 
 use super::elision;
 use super::language::Language;
@@ -18,8 +18,9 @@ const MAX_SUBJECT_CHARS: usize = 80;
 const MAX_ARGUMENT_CHARS: usize = 24;
 const MAX_ARGUMENTS_CHARS: usize = 72;
 const MAX_OUTCOME_CHARS: usize = 24;
-/// Most bytes of a result that is repeated verbatim.
+/// Most bytes of a result that is repeated verbatim, and of an address at the end of one.
 const MAX_RECEIPT_BYTES: usize = 40;
+const MAX_LINK_BYTES: usize = 100;
 
 /// Returns the line of a call: tool, subject, arguments, and outcome if the result states it.
 ///
@@ -46,8 +47,13 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
         }
     }
     // Success is not stated.
-    let ended = result.and_then(outcome).filter(|outcome| !is_zero(outcome));
-    if let Some(outcome) = ended.or_else(|| result.and_then(receipt).filter(|_| named == Effect::Changes)) {
+    let ended = result.and_then(|result| outcome(result, named)).filter(|outcome| !is_zero(outcome));
+    let made = || match named {
+        Effect::Changes => result.and_then(|result| receipt(tool, result)),
+        Effect::RunsCommand => result.and_then(link),
+        _ => None,
+    };
+    if let Some(outcome) = ended.or_else(made) {
         let _ = write!(line, " ({outcome})");
     }
     line
@@ -64,47 +70,28 @@ fn said(value: &Value, max_chars: usize) -> Option<String> {
     Some(line).filter(|text| !text.is_empty() && !value.is_null())
 }
 
-/// Returns the outcome of a call as its result states it: an exit code, or a failure.
-pub fn outcome(result: &str) -> Option<String> {
+/// Returns the outcome of a call as its result states it: an exit code, or a failure. `named` is what the tool's name says.
+pub fn outcome(result: &str, named: Effect) -> Option<String> {
     let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
-    code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
+    let failed = if named == Effect::Changes { changed_nothing } else { has_failed };
+    code.or_else(|| failed(result).then(|| "failed".to_owned()))
 }
 
-/// Returns a short result that names something, or what names it in JSON: the number of an order.
-fn receipt(result: &str) -> Option<String> {
+/// Returns a short result that names something, or what of it does: the number of an order.
+fn receipt(tool: &str, result: &str) -> Option<String> {
     let said = result.trim();
-    let names = |said: &str| said.len() <= MAX_RECEIPT_BYTES && said.bytes().any(|byte| byte.is_ascii_digit());
-    if said.starts_with('{') && said.len() <= MAX_JSON_RECEIPT_BYTES {
-        let members = serde_json::from_str(said).ok()?;
-        return named(&members, MAX_RECEIPT_DEPTH).filter(|name| names(name));
+    let is_short = said.len() <= MAX_RECEIPT_BYTES && !said.contains(['\n', '(', '[', '{', '<', ':', '=', '|']);
+    if is_short && said.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Some(said.to_owned());
     }
-    (names(said) && !said.contains(['\n', '(', '[', '{'])).then(|| said.to_owned())
+    made(tool, said)
 }
 
-/// Returns the first member of an object that is named as an identifier is, then of those in it.
-fn named(members: &Map<String, Value>, depth: usize) -> Option<String> {
-    let is_identifier = |key: &str| {
-        let key = key.to_ascii_lowercase();
-        IDENTIFIERS.iter().any(|name| key.ends_with(name)) && !key.starts_with("request")
-    };
-    let of = |(key, value): (&String, &Value)| match value {
-        Value::String(name) if is_identifier(key) && !name.is_empty() => Some(name.clone()),
-        // A number that is a code says how it went.
-        Value::Number(number) if is_identifier(key) && !key.to_ascii_lowercase().ends_with("code") => {
-            Some(number.to_string())
-        }
-        _ => None,
-    };
-    let within = || members.values().filter_map(Value::as_object).find_map(|members| named(members, depth - 1));
-    members.iter().find_map(of).or_else(|| if depth > 1 { within() } else { None })
+/// Returns the address that is all that a command says at its end: that of a pull request.
+fn link(result: &str) -> Option<String> {
+    let last = result.trim().lines().next_back()?.trim();
+    (last.starts_with("https://") && last.len() <= MAX_LINK_BYTES && !last.contains(' ')).then(|| last.to_owned())
 }
-
-/// Endings of keys whose value names what a call has made.
-const IDENTIFIERS: [&str; 8] = ["id", "key", "number", "code", "reference", "ref", "receipt", "confirmation"];
-
-/// Longest JSON in which such a key is searched, and the most levels.
-const MAX_JSON_RECEIPT_BYTES: usize = 4_096;
-const MAX_RECEIPT_DEPTH: usize = 3;
 
 /// Returns whether an outcome is a successful exit code.
 fn is_zero(outcome: &str) -> bool {
@@ -324,16 +311,9 @@ mod tests {
         ] {
             assert_eq!(line(result), format!("create_ticket Disk full ({made})"), "{result}");
         }
-        for result in [
-            "ok",
-            "{",
-            "{}",
-            r#"{"id": null}"#,
-            r#"{"id": ""}"#,
-            r#"{"request_id": "a1"}"#,
-            r#"{"code": 200}"#,
-            r#"{"a": [{"id": 5}]}"#,
-        ] {
+        for result in
+            ["ok", "{", "{}", r#"{"id": null}"#, r#"{"id": ""}"#, r#"{"request_id": "a1"}"#, r#"{"code": 200}"#]
+        {
             assert_eq!(line(result), "create_ticket Disk full", "{result}");
         }
     }
@@ -399,6 +379,11 @@ mod tests {
     #[test]
     fn a_call_that_failed_says_so() {
         assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some("Error: no make")), "exec make (failed)");
+        let pull = "Creating pull request\n\nhttps://git.host/a/b/pull/12\n";
+        assert_eq!(
+            call_line("exec", r#"{"command": "gh pr create"}"#, Some(pull)),
+            "exec gh pr create (https://git.host/a/b/pull/12)"
+        );
         let late = format!("{}\nexit code: 0", "x".repeat(500));
         assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&late)), "exec make");
         let late = late.replace(": 0", ": 10");
