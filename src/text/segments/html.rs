@@ -18,7 +18,7 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
             && line[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
             && line.contains('>')
     });
-    tags.count() * 2 > lines.len() && lines.iter().any(|line| line.contains("</"))
+    tags.count() * 2 > lines.len() && lines.iter().any(|line| line.contains("</") || line.contains("/>"))
 }
 
 /// Elements without text of the page.

@@ -456,3 +456,16 @@ fn json_is_opened_however_deep_it_lies() {
         assert!(short.len() < text.len() && short.contains("left out"), "{depth}");
     }
 }
+
+#[test]
+fn the_records_of_one_line_of_markup_are_compared() {
+    let state = |i: usize| if i == 41 { "failed" } else { "active" };
+    let attributes = |i: usize| format!(r#"<svc id="{}" state="{}"/>"#, 1_000 + i, state(i));
+    let cells = |i: usize| format!("<tr><td>{}</td><td>svc-{i}</td><td>{}</td></tr>", 1_000 + i, state(i));
+    let wrapped =
+        |tag: &str, row: &dyn Fn(usize) -> String| format!("<{tag}>{}</{tag}>", (0..90).map(row).collect::<String>());
+    for text in [wrapped("list", &attributes), wrapped("table", &cells)] {
+        let out = with_classes(&text, &[Class::Outlier], None);
+        assert!(out.contains("1041") && out.contains("failed") && out.len() < 300, "{out}");
+    }
+}

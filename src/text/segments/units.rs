@@ -56,16 +56,40 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
     for line in lines(text) {
         let end = start + line.len();
         let first = units.len();
-        if line.len() <= PART_BYTES.1 {
-            units.push(Unit::of_line(start..end));
-        } else {
-            parts(text, start..end, tags, &mut units);
+        let mut from = start;
+        let records = if tags && line.len() > PART_BYTES.1 { records(line) } else { Vec::new() };
+        for to in records.into_iter().map(|at| start + at).chain([end]) {
+            if to - from <= PART_BYTES.1 {
+                units.push(Unit::of_line(from..to));
+            } else {
+                parts(text, from..to, tags, &mut units);
+            }
+            from = to;
         }
         units[first].says = at(start + before(line)).min(units[first].end);
         start = end;
     }
     units
 }
+
+/// Returns where the elements of a long line of markup begin that are its records: the outermost that are many. O(n).
+fn records(line: &str) -> Vec<usize> {
+    let mut names: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (at, _) in line.match_indices('<') {
+        let name = line[at + 1..].split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).next();
+        let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
+        match names.iter().position(|(other, _)| *other == name) {
+            Some(known) => names[known].1.push(at),
+            None if names.len() < MAX_ELEMENTS => names.push((name, vec![at])),
+            None => {}
+        }
+    }
+    names.into_iter().map(|(_, places)| places).find(|places| places.len() >= MIN_RECORDS).unwrap_or_default()
+}
+
+/// Fewest elements that are records, and most names of elements that are looked at.
+const MIN_RECORDS: usize = 8;
+const MAX_ELEMENTS: usize = 32;
 
 /// Splits units at ordered character boundaries.
 pub fn cut(units: &[Unit], places: &[usize]) -> Vec<Unit> {

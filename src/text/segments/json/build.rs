@@ -9,7 +9,7 @@ use crate::text::segments::severity::{Level, Scan, scan};
 use crate::text::segments::units::{self, Unit};
 use crate::text::segments::{Class, Kind, Segments, Span, at};
 
-use super::parse::{opens, parse, value_start};
+use super::parse::{opens, parse, parse_string, value_start};
 use super::rows::{Rows, behind_comma, class_of, value_end};
 use super::{Node, Shape, Tree};
 
@@ -37,7 +37,9 @@ const MAX_BYTES_BEFORE: usize = 1000;
 pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
-        None => after_words(text).or_else(|| after_lines(text))?,
+        None => {
+            parse_string(text).map(|found| (0, found)).or_else(|| after_words(text)).or_else(|| after_lines(text))?
+        }
     };
     let pieces = lines_around(&text[..from], 0);
     let before = pieces.len();

@@ -65,7 +65,9 @@ pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
         if next == bytes.len() {
             break;
         }
-        if !bytes[position..next].contains(&b'\n') || !matches!(bytes[next], b'{' | b'[') {
+        // Objects also behind each other, as streams have them.
+        let is_next = bytes[next] == b'{' || (bytes[next] == b'[' && bytes[position..next].contains(&b'\n'));
+        if !is_next {
             let rest = bytes.len() - position;
             if rest > MAX_BYTES_BEHIND || position - first < OPENED_BYTES.max(rest * 2) {
                 return None;
@@ -85,6 +87,14 @@ pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
         }
     }
     Some((nodes, position))
+}
+
+/// As [`parse`], of a text that is one string which may say JSON, as of a tool whose result was written twice.
+pub fn parse_string(text: &str) -> Option<(Vec<Node>, usize)> {
+    let end = text.starts_with('"').then(|| json_string::end(text.as_bytes(), 0))??;
+    let says_json = text[1..].trim_start_matches(['\\', 'n', ' ']).starts_with(['{', '[']);
+    (says_json && end > OPENED_STRING_BYTES && text[end..].trim().is_empty())
+        .then(|| (vec![Node { skip: 1, ..node(0, end, Shape::Text) }], end))
 }
 
 fn node(start: usize, end: usize, shape: Shape) -> Node {

@@ -174,6 +174,21 @@ fn json_in_a_string_is_json_when_parts_of_it_go() {
 }
 
 #[test]
+fn objects_behind_each_other_and_json_in_one_string_are_compared() {
+    let row = |i: usize| json!({"id": 1_000 + i, "name": format!("svc-{i}"), "state": if i == 41 { "failed" } else { "active" }});
+    let rows: Vec<Value> = (0..90).map(row).collect();
+    for between in ["", " ", "\n"] {
+        let text = rows.iter().map(Value::to_string).collect::<Vec<_>>().join(between);
+        let out = with_classes(&text, &[Class::Outlier], None);
+        let values: Vec<Value> = serde_json::Deserializer::from_str(&out).into_iter().map(Result::unwrap).collect();
+        assert!(values.contains(&rows[41]) && values.len() < 6, "{out}");
+    }
+    let out = with_classes(&json!(json!(rows).to_string()).to_string(), &[Class::Outlier], None);
+    let inner: Value = serde_json::from_str(serde_json::from_str::<Value>(&out).unwrap().as_str().unwrap()).unwrap();
+    assert!(inner.as_array().unwrap().contains(&rows[41]) && out.len() < 400, "{out}");
+}
+
+#[test]
 fn numbers_in_quotes_and_of_members_are_compared() {
     let sample = |i: usize| if i == 301 { "87.40".to_owned() } else { format!("20.{:02}", i * 37 % 100) };
     let samples: Vec<Value> = (0..400).map(|i| json!([1_746_950_000 + i * 60, sample(i)])).collect();
