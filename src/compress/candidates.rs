@@ -19,7 +19,7 @@ use super::superseded::Superseded;
 /// Shorter arguments are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
 
-/// Shorter results of calls that changed something, likewise: they may say what it made.
+/// Shorter results of calls that changed something are never cut, either, but in the newest group: they may say what it made.
 const MIN_CUT_RECEIPT: Tokens = Tokens(96);
 
 /// Characters that each string of cut arguments keeps.
@@ -99,10 +99,8 @@ fn candidate(
         return None;
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
-    if draft.entries[entry].role == Role::Tool
-        && draft.entries[entry].effect == Effect::Changes
-        && tokens < MIN_CUT_RECEIPT
-    {
+    let is_result = matches!(draft.entries[entry].role, Role::Tool | Role::Function);
+    if is_result && tier != Tier::Newest && draft.entries[entry].effect == Effect::Changes && tokens < MIN_CUT_RECEIPT {
         return None;
     }
     let (floor, by_members) = match slot {

@@ -1,7 +1,8 @@
 //! Quotes what a step has left out before the message of the user that asks for it, by name or in words.
 //!
-//! The quotes follow from that message and the step alone. So the prefix that a provider has cached stays, and every request up to
-//! the next step has the same ones. They are a ledger: whoever reads it takes none of it for somebody's words.
+//! The quotes follow from the messages up to that one. So the prefix that a provider has cached stays, and the requests up to the
+//! next step have the same ones, as long as they have room. They are a ledger: whoever reads it takes none of it for somebody's
+//! words.
 
 mod passages;
 
@@ -24,9 +25,6 @@ use passages::{QUESTION_BYTES, Search};
 const SHARE: f64 = 0.08;
 const MIN_TOKENS: Tokens = Tokens(200);
 const MAX_TOKENS: Tokens = Tokens(2_000);
-
-/// So many times their tokens must be free, for the next requests are longer, and the quotes should stay in them.
-const FREE: u64 = 2;
 
 /// The quotes of a request.
 #[derive(Default)]
@@ -114,7 +112,7 @@ impl Recalls {
                 let tokens = counter.message(&Message::new(Role::User, &text));
                 Quoted { question, text, tokens }
             });
-            this.has_no_room = quoted.as_ref().is_some_and(|quoted| used + quoted.tokens * FREE > budget);
+            this.has_no_room = quoted.as_ref().is_some_and(|quoted| used + quoted.tokens > budget);
             if let Some(quoted) = quoted.filter(|_| !this.has_no_room) {
                 used += quoted.tokens;
                 this.quoted.push(quoted);

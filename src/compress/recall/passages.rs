@@ -13,7 +13,8 @@ use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
 use crate::text::names::names;
-use crate::text::terms::{ShortTerm, TermKind, scan};
+use crate::text::segments::Kind;
+use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 use crate::tokens::{TokenCounter, Tokens};
 
 use crate::compress::compaction::Made;
@@ -74,17 +75,22 @@ impl Search<'_, '_> {
     }
 
     fn quote(&self, lost: &Lost<'_, '_>, asked: &str, max_tokens: Tokens) -> Option<Quote> {
-        let Lost { source: Source { role, call, text, .. }, passages } = lost;
+        let Lost { source: Source { role, call, text, .. }, parts } = lost;
         let heading = match call {
             Some(ToolCall { name, arguments, .. }) => {
                 ledger::call_line(string(name.as_ref()), string(arguments.as_ref()), None)
             }
             None => role.name().to_owned(),
         };
-        let (max_tokens, counter) = (max_tokens.min(PASSAGE_TOKENS * *passages), self.counter);
+        let (max_tokens, counter) = (max_tokens.min(PASSAGE_TOKENS * parts.len() as u64), self.counter);
         let marks = Marks { language: self.language, archive_path: None };
-        let cut = Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } };
-        let text = if counter.text(text) <= max_tokens { (*text).to_owned() } else { cut.cached()?.0 };
+        let tokens = counter.text(text);
+        if tokens <= max_tokens {
+            return Some(Quote { heading, text: (*text).to_owned() });
+        }
+        let near = lost.excerpt(max_tokens.as_f32() / tokens.as_f32(), marks);
+        let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
+        let text = if counter.text(&near) <= max_tokens { near } else { cut()?.0 };
         Some(Quote { heading, text })
     }
 
@@ -106,10 +112,12 @@ impl Search<'_, '_> {
             for source in Some(source).filter(|_| !is_shown).into_iter().chain(answer) {
                 let mut groups: Vec<usize> = lost.iter().map(|lost| lost.source.group).collect();
                 groups.dedup();
+                // Of a short answer the part does not matter.
+                let part = if source.found.iter().any(|(other, _)| *other == part) { part } else { 0 };
                 match lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
-                    Some(known) => known.passages += 1,
+                    Some(known) => known.parts.push(part),
                     None if groups.len() < MAX_GROUPS || groups.contains(&source.group) => {
-                        lost.push(Lost { source, passages: 1 });
+                        lost.push(Lost { source, parts: vec![part] });
                     }
                     None => {}
                 }
@@ -122,19 +130,54 @@ impl Search<'_, '_> {
 /// A text with passages that the request does not show.
 struct Lost<'t, 's> {
     source: &'t Source<'s>,
-    /// Number of these.
-    passages: u64,
+    /// Their parts, best first.
+    parts: Vec<usize>,
 }
+
+impl Lost<'_, '_> {
+    /// Returns the passages with what stands around them, up to a `share` of the text: more of what follows, which says what they
+    /// are about. Of a table also the first line.
+    fn excerpt(&self, share: f32, marks: Marks<'_>) -> String {
+        let Source { text, analysis, .. } = self.source;
+        let parts = &analysis.parts;
+        let mut left = count(text.len()) * share * FILLED;
+        let mut keeps = vec![false; parts.len()];
+        let mut keep = |part: usize| {
+            let bytes = count(parts[part].bytes as usize);
+            let fits = !keeps[part] && bytes <= left;
+            if fits {
+                keeps[part] = true;
+                left -= bytes;
+            }
+        };
+        if matches!(analysis.kind(), Some(Kind::Table)) {
+            keep(0);
+        }
+        self.parts.iter().for_each(|&part| keep(part));
+        for (before, behind) in [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)] {
+            for &part in &self.parts {
+                let around = [part.checked_sub(before).filter(|_| before > 0), Some(part + behind)];
+                around.into_iter().flatten().filter(|&at| at < parts.len()).for_each(&mut keep);
+            }
+        }
+        analysis.excerpt(text, &|part| keeps[part], marks)
+    }
+}
+
+/// Share of its room that a quote fills: the rest is for marks, and for parts of more tokens than others.
+const FILLED: f32 = 0.8;
 
 /// What a message asks for.
 struct Terms {
     terms: Vec<ShortTerm>,
     asked: Asked,
+    /// By term: whether it is of a name.
+    is_name: Vec<bool>,
 }
 
 impl Terms {
     /// Returns the terms of a text; `None` if there are none, or too many.
-    fn of(asked: &str) -> Option<Self> {
+    fn of(text: &str) -> Option<Self> {
         let mut terms: Vec<ShortTerm> = Vec::new();
         let mut add = |text: &str| {
             scan(text, |term, _| {
@@ -144,15 +187,22 @@ impl Terms {
                 terms.extend(asks.then_some(term));
             });
         };
-        if asked.len() <= QUESTION_BYTES {
-            add(asked);
-        } else if asked.len() <= TASK_BYTES {
-            for name in names(asked) {
-                add(&asked[name]);
+        if text.len() <= QUESTION_BYTES {
+            add(text);
+        } else if text.len() <= TASK_BYTES {
+            for name in names(text) {
+                add(&text[name]);
             }
         }
+        let mut is_name = vec![false; terms.len()];
+        for name in names(text).into_iter().map(|name| &text[name]).chain(latin(text)) {
+            scan(name, |term, _| {
+                let at = terms.iter().position(|other| *other == term.short());
+                at.into_iter().for_each(|at| is_name[at] = true);
+            });
+        }
         let asked = Asked::of(terms.iter().copied());
-        (1..=MAX_TERMS).contains(&terms.len()).then_some(Self { terms, asked })
+        (1..=MAX_TERMS).contains(&terms.len()).then_some(Self { terms, asked, is_name })
     }
 
     /// Returns which of them are among the terms of a part.
@@ -165,9 +215,24 @@ impl Terms {
     /// Returns the weight of each term; 0 for those that no group has.
     fn weights(&self, by_group: &[u128]) -> Vec<f32> {
         let having = |bit: usize| by_group.iter().filter(|found| **found & 1 << bit != 0).count();
-        let weight = |having: usize| if having == 0 { 0.0 } else { idf(having, by_group.len()) };
-        (0..self.terms.len()).map(having).map(weight).collect()
+        let weight = |bit: usize| match (having(bit), self.is_name[bit], self.terms[bit].kind()) {
+            (0, ..) => 0.0,
+            (having, true, _) => NAME * idf(having, by_group.len()),
+            // A word has several.
+            (having, _, TermKind::Pair) => 0.5 * idf(having, by_group.len()),
+            (having, ..) => idf(having, by_group.len()),
+        };
+        (0..self.terms.len()).map(weight).collect()
     }
+}
+
+/// Weight of a term of a name beside other words.
+const NAME: f32 = 3.0;
+
+/// Returns the words in Latin letters of a text in a script without spaces, where they are names.
+fn latin(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
+    words.filter(|_| text.contains(is_han))
 }
 
 /// Returns the inverse document frequency of a term, groups being the documents.

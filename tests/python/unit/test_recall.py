@@ -80,6 +80,42 @@ def test_what_is_asked_for_in_words_is_quoted(said: str, question: str) -> None:
         assert count_tokens(sent) <= WINDOW * 0.85
 
 
+def client(name: str, number: int) -> str:
+    """Return the change of a file that is called as a client is."""
+    return (
+        f"diff --git a/conf/{name}.toml b/conf/{name}.toml\n--- a/conf/{name}.toml\n"
+        f"+++ b/conf/{name}.toml\n@@ -1,3 +1,3 @@\n [client]\n"
+        f"-settlement = {number - 7}\n+settlement = {number}\n retries = 3\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the settlement number of Orlazen?",
+        "orlazen的结算编号是多少？",
+        "Wie lautet die Settlement-Nummer von orlazen?",
+    ],
+)
+def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
+    history = run("")
+    names = [*(f"vel{number:02}dale" for number in range(40)), "orlazen"]
+    names[9], names[-1] = names[-1], names[9]
+    diff = "".join(client(name, 481_516 + 97 * at) for at, name in enumerate(names))
+    function = {"name": "exec", "arguments": json.dumps({"command": "git diff"})}
+    call = {"id": "d", "type": "function", "function": function}
+    history[20:20] = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "d", "content": diff},
+    ]
+    history[60:60] = [
+        {"role": "user", "content": "A settlement has a number."},
+        {"role": "assistant", "content": "So it has: the settlement number."},
+    ]
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert f"settlement = {481_516 + 97 * 9}" in str(sent[-2]["content"])
+
+
 def test_later_requests_have_the_same_quotes() -> None:
     said, question = ASKED[0]
     history = asked(run(said), question)
