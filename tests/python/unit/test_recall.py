@@ -99,21 +99,19 @@ def client(name: str, number: int) -> str:
 )
 def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
     history = run("")
-    names = [*(f"vel{number:02}dale" for number in range(40)), "orlazen"]
-    names[9], names[-1] = names[-1], names[9]
-    diff = "".join(client(name, 481_516 + 97 * at) for at, name in enumerate(names))
-    function = {"name": "exec", "arguments": json.dumps({"command": "git diff"})}
-    call = {"id": "d", "type": "function", "function": function}
-    history[20:20] = [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "d", "content": diff},
-    ]
-    history[60:60] = [
-        {"role": "user", "content": "A settlement has a number."},
-        {"role": "assistant", "content": "So it has: the settlement number."},
-    ]
+    for place in range(80, 19, -10):
+        names = [f"vel{place}{number:02}dale" for number in range(20)]
+        if place == 20:
+            names[9] = "orlazen"
+        diff = "".join(client(name, 481_516 + 97 * at + place) for at, name in enumerate(names))
+        function = {"name": "exec", "arguments": json.dumps({"command": f"git diff v{place}"})}
+        call = {"id": f"d{place}", "type": "function", "function": function}
+        history[place:place] = [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"d{place}", "content": diff},
+        ]
     sent = compress_messages(asked(history, question), WINDOW)
-    assert f"settlement = {481_516 + 97 * 9}" in str(sent[-2]["content"])
+    assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
 
 
 def test_later_requests_have_the_same_quotes() -> None:
