@@ -197,8 +197,9 @@ impl Terms {
         let mut is_name = vec![false; terms.len()];
         for name in names(text).into_iter().map(|name| &text[name]).chain(latin(text)) {
             scan(name, |term, _| {
-                let at = terms.iter().position(|other| *other == term.short());
-                at.into_iter().for_each(|at| is_name[at] = true);
+                if let Some(at) = terms.iter().position(|other| *other == term.short()) {
+                    is_name[at] = true;
+                }
             });
         }
         let asked = Asked::of(terms.iter().copied());
