@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::message::{Content, Message, Part, Role, Text};
+use crate::message::{Content, Message, Role, Text};
 use crate::text::language::Language;
 use crate::text::{elision, ledger};
 
@@ -143,13 +143,7 @@ pub fn said<'m>(message: &'m Message<'_>) -> Cow<'m, str> {
     match &message.content {
         Content::Empty => Cow::Borrowed(""),
         Content::Text(text) => Cow::Borrowed(text.as_str()),
-        Content::Parts(parts) => {
-            let texts = parts.iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
-                _ => None,
-            });
-            Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
-        }
+        Content::Parts(_) => Cow::Owned(message.texts().collect::<Vec<_>>().join("\n")),
     }
 }
 

@@ -299,6 +299,20 @@ impl<'a> Message<'a> {
         self.fields.iter().filter(|(field, _)| field.is_reasoning()).map(|(field, text)| (*field, text))
     }
 
+    /// Iterates over the texts of the content.
+    pub fn texts(&self) -> impl Iterator<Item = &'a str> {
+        let (whole, parts) = match &self.content {
+            Content::Empty => (None, [].as_slice()),
+            Content::Text(text) => (Some(text.as_str()), [].as_slice()),
+            Content::Parts(parts) => (None, parts.as_slice()),
+        };
+        let of_parts = parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        whole.into_iter().chain(of_parts)
+    }
+
     /// Calls `visit` with every string that costs tokens, and whether it is media.
     pub fn each_text<'s>(&'s self, mut visit: impl FnMut(&'s Text<'a>, Option<Media>)) {
         match &self.content {

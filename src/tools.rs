@@ -2,6 +2,7 @@
 
 mod command_line;
 mod fields;
+mod made;
 mod outcome;
 mod plans;
 
@@ -11,7 +12,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
-pub use outcome::{changed_nothing, exit_code, has_failed, made};
+pub use made::made;
+pub use outcome::{changed_nothing, exit_code, has_failed};
 pub use plans::{Progress, progress};
 
 /// The effect of a tool call.

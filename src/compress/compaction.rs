@@ -151,11 +151,8 @@ impl CompactionStep {
         let system: Tokens = (0..self.at).filter(is_system).map(|index| tokens[index]).sum();
         let after = request.tools_tokens() + REPLY + system + made.tokens + tokens[self.at..].iter().sum::<Tokens>();
         let Plan { mut outputs, receipt: Receipt { mut cuts, .. }, mut archived } = made.plan.clone();
-        let is_older = |output: &Output| match output {
-            Output::Keep(index) | Output::Edit(index, _) => *index < self.at,
-            // A result stands behind its call's message.
-            Output::New(_) => true,
-        };
+        // A new result stands behind its call's message.
+        let is_older = |output: &Output| output.index().is_none_or(|index| index < self.at);
         outputs.extend(newer.outputs.into_iter().skip_while(is_older));
         cuts.extend(newer.receipt.cuts.into_iter().filter(|cut| cut.index >= self.at));
         archived.extend(newer.archived.into_iter().filter(|archived| archived.index >= self.at));

@@ -41,11 +41,7 @@ impl Plan {
     pub fn keeps_calls(&self, view: &[Message<'_>]) -> Result<()> {
         let is_call = |part: &Part<'_>| matches!(part, Part::Block(BlockKind::Call, _));
         let mut kept = vec![false; view.len()];
-        for output in &self.outputs {
-            if let Output::Keep(index) | Output::Edit(index, _) = output {
-                kept[*index] = true;
-            }
-        }
+        self.outputs.iter().filter_map(Output::index).for_each(|index| kept[index] = true);
         let gone = view.iter().zip(kept).enumerate().filter(|(_, (_, is_kept))| !is_kept);
         for (index, (message, _)) in gone {
             let Content::Parts(parts) = &message.content else { continue };
@@ -76,6 +72,14 @@ pub enum Output {
 }
 
 impl Output {
+    /// Returns the index of the message that it keeps; `None` for a new one.
+    pub fn index(&self) -> Option<usize> {
+        match self {
+            Self::Keep(index) | Self::Edit(index, _) => Some(*index),
+            Self::New(_) => None,
+        }
+    }
+
     /// Returns the message of the request; `view` is the plan's input.
     pub fn message<'m>(&'m self, view: &'m [Message<'_>]) -> Message<'m> {
         match self {

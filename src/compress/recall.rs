@@ -9,7 +9,7 @@ mod passages;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
-use crate::conversation::{is_note, said, spoken};
+use crate::conversation::{is_note, last_user_index, said, spoken};
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::envelope;
 use crate::text::rules::typed;
@@ -88,15 +88,16 @@ impl Recalls {
         tokens: &[Tokens],
         request: &Request<'_>,
     ) -> Self {
+        let mut this = Self::default();
+        let Some(last) = last_user_index(view).filter(|&last| last > step.at) else { return this };
         let (budget, counter) = (request.budget_tokens(), request.counter());
         let max_tokens = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
         let is_system = |index: &usize| view[*index].role == Role::System;
         let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
         let mut used = request.tools_tokens() + REPLY + system + made.tokens;
-        let mut this = Self::default();
         let mut digest = Digest::default();
         digest.number(max_tokens.0);
-        for question in (step.at..view.len()).filter(|index| !is_system(index)) {
+        for question in (step.at..=last).filter(|index| !is_system(index)) {
             used += tokens[question];
             digest.message(&view[question]);
             if question == step.at || view[question].role != Role::User || is_note(&view[question]) {
@@ -118,6 +119,7 @@ impl Recalls {
                 this.quoted.push(quoted);
             }
         }
+        used += (last + 1..view.len()).filter(|index| !is_system(index)).map(|index| tokens[index]).sum();
         // The oldest go where there is no more room: the next step is near.
         let mut over = used - budget;
         this.quoted.retain(|quoted| {
@@ -140,10 +142,7 @@ impl Recalls {
 impl Quoted {
     /// Puts the quotes behind what the model says before the message, or between the two as a message of their own.
     fn place(self, plan: &mut Plan, view: &[Message<'_>], request: &Request<'_>) {
-        let is_question = |output: &Output| match output {
-            Output::Keep(index) | Output::Edit(index, _) => *index == self.question,
-            Output::New(_) => false,
-        };
+        let is_question = |output: &Output| output.index() == Some(self.question);
         let Some(at) = plan.outputs.iter().position(is_question).filter(|&at| at > 0) else { return };
         let counter = request.counter();
         let before = plan.outputs[at - 1].message(view);

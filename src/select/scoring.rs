@@ -18,7 +18,7 @@ use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tools::Effect;
 
-pub use relevance::asks_for_nothing;
+pub use relevance::{Idf, asks_for_nothing};
 
 use super::ablation::{Mechanism, is_on};
 use super::facts::{Asked, Fact, NONE, QueryMatch, TermIndex};

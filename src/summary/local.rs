@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::compress::lost::errors;
 use crate::conversation::is_note;
-use crate::message::{Content, Message, Part, Role, Text};
+use crate::message::{Message, Role, Text};
 use crate::text::bytes::has_time;
 use crate::text::ledger::on_one_line;
 use crate::text::rules::rules;
@@ -110,7 +110,7 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
     for (index, message) in view.iter().enumerate().filter(|(_, message)| message.role != Role::System) {
         let by_user = message.role == Role::User;
         let arguments = message.tool_calls.iter().filter_map(|call| call.arguments.as_ref()).map(Text::as_str);
-        for text in texts(message).chain(arguments) {
+        for text in message.texts().chain(arguments) {
             terms::scan(text, |term, start| {
                 if let Some(seen) = seen.get_mut(&term) {
                     seen.messages += u32::from(seen.last != index);
@@ -147,18 +147,4 @@ fn root(before: &str) -> &str {
     let root = ["../", "~/", "./", "/"].into_iter().find(|root| before.ends_with(root)).unwrap_or_default();
     let outer = before[..before.len() - root.len()].chars().next_back();
     if outer.is_none_or(|c| c.is_whitespace() || "\"'`([<=:,".contains(c)) { root } else { "" }
-}
-
-/// Iterates over the texts of a message's content.
-fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = &'m str> {
-    let (whole, parts) = match &message.content {
-        Content::Empty => (None, [].as_slice()),
-        Content::Text(text) => (Some(text.as_str()), [].as_slice()),
-        Content::Parts(parts) => (None, parts.as_slice()),
-    };
-    let of_parts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    whole.into_iter().chain(of_parts)
 }

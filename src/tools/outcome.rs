@@ -1,4 +1,4 @@
-//! Reads the outcome of a call from its result: a failure, what it made, or an exit code.
+//! Reads the outcome of a call from its result: a failure, or an exit code.
 
 use super::fields::{Field, fields};
 
@@ -90,19 +90,15 @@ const FAILED: [&str; 44] = [
 /// Returns whether the result of a call that should change something says that it did not: as [`has_failed`], by its fields, or in
 /// words that others use for what they found.
 pub fn changed_nothing(result: &str) -> bool {
-    let head = &result[..result.floor_char_boundary(MAX_READ_BYTES)];
     let is_short = result.trim().len() <= MAX_FAILURE_BYTES;
     let of_call = |field: &Field<'_>| is_short || WRAPPERS.contains(&field.within);
     has_failed(result)
-        || fields(head).filter(of_call).any(|field| reports_failure(&field))
+        || fields(result).filter(of_call).any(|field| reports_failure(&field))
         || (is_short && {
             let result = result.trim().to_ascii_lowercase();
             UNCHANGED.iter().any(|sign| says(&result, sign))
         })
 }
-
-/// Bytes of a result that are read for its fields.
-const MAX_READ_BYTES: usize = 4_096;
 
 /// What holds the fields of a call itself, and not of something that it lists.
 const WRAPPERS: [&str; 8] = ["", "text", "result", "data", "response", "body", "structuredContent", "Result"];
@@ -120,7 +116,6 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
         "status" | "state" | "result" | "outcome" | "statuscode" | "httpstatus" => {
             UNSUCCESSFUL.iter().any(|word| value.starts_with(word))
                 || value.split(' ').next().is_some_and(|code| code.len() == 3 && code.starts_with(['4', '5']))
-                    && value.starts_with(|c: char| c.is_ascii_digit())
         }
         _ => false,
     }
@@ -156,105 +151,6 @@ const UNCHANGED: [&str; 24] = [
     "できません",
     "无法",
     "未能",
-];
-
-/// Returns what names that which a call of `tool` has made: its number, key or link.
-///
-/// Of several identifiers that which is called as the object of the call, else the outermost; none of what it belongs to.
-pub fn made(tool: &str, result: &str) -> Option<String> {
-    let head = &result[..result.floor_char_boundary(MAX_READ_BYTES)];
-    let objects = super::words(tool);
-    let rate = |field: &Field<'_>| {
-        let (key, within) = (super::words(field.key), super::words(field.within));
-        let (last, before) = key.split_last()?;
-        let is_of_object = |words: &[String]| words.iter().any(|word| objects.contains(word));
-        let is = |list: &[&str], word: &String| list.contains(&word.as_str());
-        let is_named = is(&IDENTIFIERS, last) || (before.is_empty() && is(&RECEIPTS, last));
-        let value = field.value.trim_end_matches('.');
-        let is_identifier = (1..=MAX_IDENTIFIER_BYTES).contains(&value.len())
-            && value.bytes().any(|byte| byte.is_ascii_digit())
-            && !value.contains(' ')
-            && !(last == "code" && value.bytes().all(|byte| byte.is_ascii_digit()));
-        let is_others = before.iter().any(|word| is(&OTHERS, word))
-            || (before.is_empty() && within.iter().any(|word| is(&OTHERS, word)));
-        let rank = match () {
-            () if !is_named || !is_identifier => return None,
-            () if is_of_object(before) || is_of_object(&key) || (before.is_empty() && is_of_object(&within)) => {
-                if is_others {
-                    2
-                } else {
-                    0
-                }
-            }
-            () if is_others => return None,
-            () if is(&RECEIPTS, last) || before.iter().any(|word| is(&RECEIPTS, word)) => 1,
-            () if last == "id" => 2,
-            () => 3,
-        };
-        Some((rank, field.depth, value.to_owned()))
-    };
-    fields(head)
-        .filter_map(|field| rate(&field))
-        .min_by_key(|(rank, depth, _)| (*rank, *depth))
-        .map(|(.., value)| value)
-}
-
-/// Longest value that names something.
-const MAX_IDENTIFIER_BYTES: usize = 100;
-
-/// Last words of keys whose value names something; those that do so alone or before another word; and first words of those that name
-/// what it belongs to.
-const IDENTIFIERS: [&str; 14] =
-    ["id", "key", "number", "no", "nr", "code", "reference", "ref", "uuid", "eid", "sha", "url", "link", "num"];
-const RECEIPTS: [&str; 12] = [
-    "receipt",
-    "confirmation",
-    "booking",
-    "reservation",
-    "order",
-    "invoice",
-    "transaction",
-    "tracking",
-    "pnr",
-    "ticket",
-    "reference",
-    "locator",
-];
-const OTHERS: [&str; 34] = [
-    "request",
-    "trace",
-    "correlation",
-    "session",
-    "user",
-    "owner",
-    "project",
-    "customer",
-    "client",
-    "account",
-    "parent",
-    "thread",
-    "channel",
-    "chat",
-    "org",
-    "organization",
-    "team",
-    "workspace",
-    "author",
-    "creator",
-    "sender",
-    "recipient",
-    "assignee",
-    "existing",
-    "duplicate",
-    "flight",
-    "tenant",
-    "group",
-    "member",
-    "product",
-    "calendar",
-    "conflicts",
-    "phone",
-    "error",
 ];
 
 /// Returns the exit-code phrase at the end of a command's output, from `exit code` to the end of the line or bracket.
@@ -317,45 +213,6 @@ mod tests {
             &listed,
         ] {
             assert!(!changed_nothing(success), "{success}");
-        }
-    }
-
-    #[test]
-    fn what_a_call_made_is_named_as_its_object_and_not_as_what_it_belongs_to() {
-        for (tool, result, named) in [
-            ("create_ticket", r#"{"project": {"id": "P-111"}, "ticket": {"id": "T-555"}}"#, "T-555"),
-            ("create_ticket", r#"{"user": {"id": "U-111"}, "id": "T-555"}"#, "T-555"),
-            ("create_ticket", r#"{"code": 200, "message": "OK", "data": {"id": "T-555"}}"#, "T-555"),
-            ("create_ticket", r#"{"owner_id": "U-111", "ticket_id": "T-555"}"#, "T-555"),
-            ("create_ticket", r#"{"assignee": {"id": "U-111"}, "number": 555}"#, "555"),
-            ("create_ticket", r#"{"number": 1, "id": "T-555"}"#, "T-555"),
-            ("create_event", r#"{"trace_id": "tr-111", "result": {"event": {"id": "E-555"}}}"#, "E-555"),
-            (
-                "create_event",
-                r#"{"calendar_id": "c-1", "conflicts": [{"id": "E-111"}], "event": {"id": "E-555"}}"#,
-                "E-555",
-            ),
-            ("book_flight", r#"{"customer_number": "C-111", "booking": {"reference": "B-555"}}"#, "B-555"),
-            ("book_flight", r#"{"flight_number": "TP579", "pnr": "B555XQ"}"#, "B555XQ"),
-            ("send_email", r#"{"thread_id": "th-111", "message_id": "m-555"}"#, "m-555"),
-            (
-                "create_issue",
-                r#"{"content": [{"type": "text", "text": "{\"number\": 1442, \"url\": \"https://git.host/a/1442\"}"}]}"#,
-                "1442",
-            ),
-            ("create_ticket", "{'ok': True, 'ticket': {'id': 'T-555'}}", "T-555"),
-            ("create_ticket", "ok: true\nticket:\n  id: T-555\n", "T-555"),
-            ("create_ticket", "<ticket><id>T-555</id></ticket>", "T-555"),
-            ("place_order", "Created.\n```json\n{\"order_no\": \"A-99812\"}\n```", "A-99812"),
-            ("book_table", "Booked. Confirmation code: QX77P.", "QX77P"),
-            ("upload_file", r#"{"url": "https://files.host/f/8812"}"#, "https://files.host/f/8812"),
-        ] {
-            assert_eq!(made(tool, result).as_deref(), Some(named), "{result}");
-        }
-        for nothing in
-            ["", "ok", r#"{"id": null}"#, r#"{"request_id": "r-1"}"#, r#"{"code": 200}"#, r#"{"at": "10:30"}"#]
-        {
-            assert_eq!(made("create_ticket", nothing), None, "{nothing}");
         }
     }
 

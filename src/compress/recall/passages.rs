@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::conversation::{groups, is_note};
-use crate::message::{Content, Message, Part, Role, Text, ToolCall};
+use crate::message::{Message, Role, Text, ToolCall};
 use crate::select::Asked;
-use crate::select::scoring::asks_for_nothing;
+use crate::select::scoring::{Idf, asks_for_nothing};
 use crate::select::within::{Cut, Question};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::Marks;
@@ -18,7 +18,7 @@ use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 use crate::tokens::{TokenCounter, Tokens};
 
 use crate::compress::compaction::Made;
-use crate::compress::plan::{Output, Reason};
+use crate::compress::plan::Reason;
 
 /// Bytes up to which every word asks, and up to which names do; more is material. And most terms: a text with more is about all of
 /// them.
@@ -215,30 +215,29 @@ impl Terms {
 
     /// Returns the weight of each term; 0 for those that no group has.
     fn weights(&self, by_group: &[u128]) -> Vec<f32> {
-        let having = |bit: usize| by_group.iter().filter(|found| **found & 1 << bit != 0).count();
-        let weight = |bit: usize| match (having(bit), self.is_name[bit], self.terms[bit].kind()) {
-            (0, ..) => 0.0,
-            (having, true, _) => NAME * idf(having, by_group.len()),
-            // A word has several.
-            (having, _, TermKind::Pair) => 0.5 * idf(having, by_group.len()),
-            (having, ..) => idf(having, by_group.len()),
+        let idf = Idf::of(by_group.len());
+        let weight = |bit: usize| {
+            let having = by_group.iter().filter(|found| **found & 1 << bit != 0).count();
+            let factor = match self.terms[bit].kind() {
+                _ if having == 0 => return 0.0,
+                _ if self.is_name[bit] => NAME,
+                TermKind::Pair => OF_PAIR,
+                _ => 1.0,
+            };
+            factor * idf.at(having)
         };
         (0..self.terms.len()).map(weight).collect()
     }
 }
 
-/// Weight of a term of a name beside other words.
+/// Weight of a term of a name, and of a pair of characters, of which a word has several; that of others is 1.
 const NAME: f32 = 3.0;
+const OF_PAIR: f32 = 0.5;
 
 /// Returns the words in Latin letters of a text in a script without spaces, where they are names.
 fn latin(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
     words.filter(|_| text.contains(is_han))
-}
-
-/// Returns the inverse document frequency of a term, groups being the documents.
-fn idf(having: usize, groups: usize) -> f32 {
-    (1.0 + (count(groups.saturating_sub(having)) + 0.5) / (count(having) + 0.5)).ln()
 }
 
 /// A text of the conversation.
@@ -277,7 +276,7 @@ fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
                 call.id.is_some() && string(call.id.as_ref()) == string(of.tool_call_id.as_ref())
             };
             let answered = calls.iter().find(answers).filter(|_| of.role == Role::Tool);
-            let said = contents(of).into_iter().map(|text| (text, answered, false));
+            let said = of.texts().map(|text| (text, answered, false));
             let arguments = of.tool_calls.iter().map(|call| (string(call.arguments.as_ref()), Some(call), true));
             for (text, call, is_arguments) in said.chain(arguments) {
                 let analysis = Analysis::of(text, if is_arguments { Form::Arguments } else { Form::Outlined });
@@ -288,19 +287,6 @@ fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
         }
     }
     sources
-}
-
-/// Returns the texts of a message's content.
-fn contents<'m>(message: &'m Message<'_>) -> Vec<&'m str> {
-    match &message.content {
-        Content::Empty => Vec::new(),
-        Content::Text(text) => vec![text.as_str()],
-        Content::Parts(parts) => {
-            let texts =
-                parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
-            texts.collect()
-        }
-    }
 }
 
 fn string<'v>(text: Option<&Text<'v>>) -> &'v str {
@@ -327,7 +313,7 @@ fn rated<'t, 's>(sources: &'t [Source<'s>], terms: &Terms) -> Vec<(&'t Source<'s
     rated.reverse();
     rated.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
-    let least = (best * BESIDE_BEST).max(weight(u128::MAX) * MIN_SHARE).max(idf(RARELY, by_group.len()));
+    let least = (best * BESIDE_BEST).max(weight(u128::MAX) * MIN_SHARE).max(Idf::of(by_group.len()).at(RARELY));
     rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
 }
 
@@ -338,8 +324,8 @@ impl<'m> Shown<'m> {
     fn of(older: &'m [Message<'_>], made: &'m Made) -> Self {
         let mut messages: Vec<Option<Message<'m>>> = older.iter().map(|_| None).collect();
         for output in &made.plan.outputs {
-            if let Output::Keep(index) | Output::Edit(index, _) = output {
-                messages[*index] = Some(output.message(older));
+            if let Some(index) = output.index() {
+                messages[index] = Some(output.message(older));
             }
         }
         // What is joined stands in the message before.
@@ -355,6 +341,6 @@ impl<'m> Shown<'m> {
         let Some(shown) = self.0.get(message) else { return true };
         let Some(shown) = shown else { return false };
         let arguments = shown.tool_calls.iter().map(|call| string(call.arguments.as_ref()));
-        contents(shown).into_iter().chain(arguments).any(|text| text.contains(passage))
+        shown.texts().chain(arguments).any(|text| text.contains(passage))
     }
 }

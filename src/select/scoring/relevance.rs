@@ -70,7 +70,7 @@ impl Scoring {
         for (query_match, fact) in
             query_matches.iter_mut().zip(&self.facts).filter(|(query_match, _)| query_match.asked > 0.0)
         {
-            query_match.asked *= idf.at(fact.messages);
+            query_match.asked *= idf.at(fact.messages.into());
         }
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
@@ -115,7 +115,7 @@ impl Scoring {
         let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
             let has_answer = fact.mentions > asking.mentions && usize::from(fact.mentions) <= most;
             let is_asked = asking.mentions > 0 && !STOP_WORDS.contains(&fact.term);
-            let weight = (query_match.asked * idf.at(fact.mentions)).max(0.0);
+            let weight = (query_match.asked * idf.at(fact.mentions.into())).max(0.0);
             let is_rare = asking.is_users && has_answer && usize::from(fact.mentions) <= most / 2;
             [asking.is_users || has_answer, has_answer && fact.term.kind().is_name(), is_rare]
                 .map(|counts| if is_asked && counts { weight } else { 0.0 })
@@ -166,7 +166,7 @@ impl Scoring {
             for same in found.chunk_by(|a, b| a == b) {
                 let frequency = count(same.len());
                 let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
-                raw[document.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
+                raw[document.message] += idf.at(self.facts[same[0] as usize].messages.into()) * saturated;
             }
         }
         let at = |index: Option<usize>| index.and_then(|index| raw.get(index)).copied().unwrap_or_default();
@@ -182,18 +182,20 @@ impl Scoring {
     }
 }
 
-/// Inverse document frequency, messages being the documents.
-struct Idf {
-    messages: f32,
+/// Inverse document frequency: of messages, or parts or groups of them.
+pub struct Idf {
+    documents: f32,
 }
 
 impl Idf {
-    fn of(messages: usize) -> Self {
-        Self { messages: count(messages) }
+    /// Returns that of so many documents.
+    pub fn of(documents: usize) -> Self {
+        Self { documents: count(documents) }
     }
 
-    fn at(&self, with_term: u16) -> f32 {
-        let with_term = f32::from(with_term);
-        (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
+    /// Returns that of a term which so many of them have.
+    pub fn at(&self, with_term: usize) -> f32 {
+        let with_term = count(with_term);
+        (1.0 + (self.documents - with_term + 0.5) / (with_term + 0.5)).ln()
     }
 }
