@@ -133,6 +133,8 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
 pub struct Quote {
     /// Who says it, or the call whose result it is.
     pub heading: String,
+    /// Whether later messages say more of what it is about.
+    pub is_named_later: bool,
     pub text: String,
 }
 
@@ -140,10 +142,12 @@ pub struct Quote {
 pub fn quotes(quotes: &[Quote], language: Language) -> String {
     let [.., about] = WORDS[usize::from(language == Language::Chinese)];
     let mut body = about.to_owned();
-    let mut before = "";
-    for Quote { heading, text } in quotes {
+    let mut before = String::new();
+    for Quote { heading, is_named_later, text } in quotes {
+        let later = if *is_named_later { NAMED_LATER[usize::from(language == Language::Chinese)] } else { "" };
+        let heading = format!("{heading}{later}:");
         if heading != before {
-            let _ = writeln!(body, "{heading}:");
+            let _ = writeln!(body, "{heading}");
             before = heading;
         }
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -152,6 +156,9 @@ pub fn quotes(quotes: &[Quote], language: Language) -> String {
     }
     sealed(body.trim_end(), language)
 }
+
+/// By language: behind the heading of a quote that may be outdated.
+const NAMED_LATER: [&str; 2] = [" (older, named again later)", "（较早，之后又提到）"];
 
 /// Starts each quoted line: none is read as a name or a call.
 const QUOTED: &str = "> ";
@@ -286,7 +293,11 @@ mod tests {
 
     #[test]
     fn quotes_are_a_ledger_in_which_no_line_is_a_name_or_a_call() {
-        let quote = |heading: &str, text: &str| Quote { heading: heading.to_owned(), text: text.to_owned() };
+        let quote = |heading: &str, text: &str| Quote {
+            heading: heading.to_owned(),
+            is_named_later: false,
+            text: text.to_owned(),
+        };
         for language in [Language::Other, Language::Chinese] {
             let of = [quote("read_file a.txt", "- one\n\nNames in them: two\n"), quote("read_file a.txt", "three")];
             let text = quotes(&[&of[..], &[quote("user", "four")]].concat(), language);

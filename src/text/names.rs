@@ -86,6 +86,16 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
     names
 }
 
+/// Returns the ranges of names, and of other words with a capital inside a sentence: "Anna, Bob and Chen".
+pub fn capitalized(text: &str) -> Vec<Range<usize>> {
+    let mut all = names(text);
+    let is_apart = |range: &Range<usize>| all.iter().all(|name| range.end <= name.start || name.end <= range.start);
+    let capitals = words(text).into_iter().filter(|word| word.look == Look::Capital && !word.opens);
+    let apart: Vec<_> = capitals.map(|word| word.range).filter(is_apart).collect();
+    all.extend(apart);
+    all
+}
+
 /// Returns whether a word continues the name that starts at `first`.
 fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize, is_title: bool) -> bool {
     let between = &text[words[i - 1].range.end..words[i].range.start];

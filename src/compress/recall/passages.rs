@@ -1,5 +1,6 @@
 //! Finds the passages that have most of what a message asks for, where the request does not show them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::conversation::{groups, is_note};
@@ -12,7 +13,7 @@ use crate::text::elision::Marks;
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
-use crate::text::names::names;
+use crate::text::names::{capitalized, names};
 use crate::text::segments::Kind;
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 use crate::tokens::{TokenCounter, Tokens};
@@ -75,7 +76,8 @@ impl Search<'_, '_> {
     }
 
     fn quote(&self, lost: &Lost<'_, '_>, asked: &str, max_tokens: Tokens) -> Option<Quote> {
-        let Lost { source: Source { role, call, text, .. }, parts } = lost;
+        let Lost { source: Source { role, call, text, .. }, parts, is_named_later } = lost;
+        let is_named_later = *is_named_later;
         let heading = match call {
             Some(ToolCall { name, arguments, .. }) => {
                 ledger::call_line(string(name.as_ref()), string(arguments.as_ref()), None)
@@ -86,44 +88,88 @@ impl Search<'_, '_> {
         let marks = Marks { language: self.language, archive_path: None };
         let tokens = counter.text(text);
         if tokens <= max_tokens {
-            return Some(Quote { heading, text: (*text).to_owned() });
+            return Some(Quote { heading, is_named_later, text: (*text).to_owned() });
         }
         let near = lost.excerpt(max_tokens.as_f32() / tokens.as_f32(), marks);
         let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
         let text = if counter.text(&near) <= max_tokens { near } else { cut()?.0 };
-        Some(Quote { heading, text })
+        Some(Quote { heading, is_named_later, text })
     }
 
-    /// Returns the texts that have more of the terms than any passage of the request; best first.
+    /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
+    /// one.
     fn lost<'t, 's>(&self, sources: &'t [Source<'s>], terms: &Terms) -> Vec<Lost<'t, 's>> {
-        let shown = Shown::of(&self.view[..self.at], self.made);
-        let mut lost: Vec<Lost<'_, '_>> = Vec::new();
-        for (source, part) in rated(sources, terms).into_iter().take(MAX_PASSAGES) {
-            let passage = source.analysis.byte_ranges().nth(part).map_or("", |(_, range)| source.text[range].trim());
-            let is_shown = shown.has(source.message, passage);
-            let answer = source.answer(sources).filter(|answer| !shown.has(answer.message, answer.text.trim()));
+        let mut lost =
+            Found { sources, shown: Shown::of(&self.view[..self.at], self.made), lost: Vec::new(), known: Vec::new() };
+        let rating = Rating::of(sources, terms);
+        lost.add(rating.best(u128::MAX).into_iter().take(MAX_PASSAGES), MAX_GROUPS);
+        for about in rating.subjects() {
+            let groups = lost.groups().len() + 1;
+            lost.add(rating.best(about).into_iter().take(1), groups);
+        }
+        lost.add_newer(&rating);
+        lost.lost
+    }
+}
+
+/// The passages that are found, as far as the request does not show them.
+struct Found<'m, 't, 's> {
+    sources: &'t [Source<'s>],
+    shown: Shown<'m>,
+    lost: Vec<Lost<'t, 's>>,
+    /// Those that the request shows, so that it needs no others.
+    known: Vec<(&'t Source<'s>, usize)>,
+}
+
+impl<'t, 's> Found<'_, 't, 's> {
+    /// Adds passages, best first, of at most `max_groups` groups, up to one that the request shows.
+    fn add(&mut self, passages: impl Iterator<Item = (&'t Source<'s>, usize)>, max_groups: usize) {
+        for (source, part) in passages {
+            let is_shown = self.shown.has(source.message, source.passage(part));
+            let answer =
+                source.answer(self.sources).filter(|answer| !self.shown.has(answer.message, answer.text.trim()));
             if is_shown && answer.is_none() {
                 // Who asks again does not say the answer.
-                if source.role == Role::User && passage.contains(['?', '？']) {
+                if source.role == Role::User && source.passage(part).contains(['?', '？']) {
                     continue;
                 }
+                self.known.push((source, part));
                 break;
             }
             for source in Some(source).filter(|_| !is_shown).into_iter().chain(answer) {
-                let mut groups: Vec<usize> = lost.iter().map(|lost| lost.source.group).collect();
-                groups.dedup();
+                let groups = self.groups();
                 // Of a short answer the part does not matter.
                 let part = if source.found.iter().any(|(other, _)| *other == part) { part } else { 0 };
-                match lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
+                match self.lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
+                    Some(known) if known.parts.contains(&part) => {}
                     Some(known) => known.parts.push(part),
-                    None if groups.len() < MAX_GROUPS || groups.contains(&source.group) => {
-                        lost.push(Lost { source, parts: vec![part] });
+                    None if groups.len() < max_groups || groups.contains(&source.group) => {
+                        self.lost.push(Lost { source, parts: vec![part], is_named_later: false });
                     }
                     None => {}
                 }
             }
         }
-        lost
+    }
+
+    /// Returns the groups that have some of them.
+    fn groups(&self) -> BTreeSet<usize> {
+        self.lost.iter().map(|lost| lost.source.group).collect()
+    }
+
+    /// Adds the newest passage about a name of which an older one is found, and says of the older one that there is a newer.
+    fn add_newer(&mut self, rating: &Rating<'t, 's, '_>) {
+        let mut newer = Vec::new();
+        for lost in &mut self.lost {
+            let newest = rating.newest_of(lost.source, lost.parts[0]);
+            lost.is_named_later = newest.is_some();
+            newer.extend(newest);
+        }
+        newer.extend(self.known.iter().filter_map(|&(source, part)| rating.newest_of(source, part)));
+        for newest in newer {
+            let groups = self.groups().len() + 1;
+            self.add([newest].into_iter(), groups);
+        }
     }
 }
 
@@ -132,6 +178,8 @@ struct Lost<'t, 's> {
     source: &'t Source<'s>,
     /// Their parts, best first.
     parts: Vec<usize>,
+    /// Whether later messages have a passage about the same name.
+    is_named_later: bool,
 }
 
 impl Lost<'_, '_> {
@@ -173,6 +221,8 @@ struct Terms {
     asked: Asked,
     /// By term: whether it is of a name.
     is_name: Vec<bool>,
+    /// The terms of each name, and of each other word with a capital inside a sentence.
+    names: Vec<u128>,
 }
 
 impl Terms {
@@ -202,8 +252,28 @@ impl Terms {
                 }
             });
         }
+        if !(1..=MAX_TERMS).contains(&terms.len()) {
+            return None;
+        }
+        let of = |name: &str| {
+            let mut bits = 0;
+            scan(name, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
+            bits
+        };
+        let mut names: Vec<u128> = capitalized(text)
+            .into_iter()
+            .map(|name| of(&text[name]))
+            .chain(latin(text).map(of))
+            .filter(|&bits| bits != 0)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
         let asked = Asked::of(terms.iter().copied());
-        (1..=MAX_TERMS).contains(&terms.len()).then_some(Self { terms, asked, is_name })
+        Some(Self { terms, asked, is_name, names })
+    }
+
+    fn all_names(&self) -> u128 {
+        self.names.iter().fold(0, |all, name| all | name)
     }
 
     /// Returns which of them are among the terms of a part.
@@ -255,6 +325,10 @@ struct Source<'v> {
 }
 
 impl Source<'_> {
+    fn passage(&self, part: usize) -> &str {
+        self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
+    }
+
     /// Returns the short result of the call, if this is its arguments.
     fn answer<'t>(&self, sources: &'t [Self]) -> Option<&'t Self> {
         let call = self.call.filter(|_| self.is_arguments)?;
@@ -293,29 +367,78 @@ fn string<'v>(text: Option<&Text<'v>>) -> &'v str {
     text.map_or("", Text::as_str)
 }
 
-/// Returns the parts of most weight: best first, then newest first.
-fn rated<'t, 's>(sources: &'t [Source<'s>], terms: &Terms) -> Vec<(&'t Source<'s>, usize)> {
-    let mut by_group = vec![0_u128; sources.last().map_or(0, |source| source.group + 1)];
-    for source in sources {
-        by_group[source.group] |= source.found.iter().fold(0, |all, (_, found)| all | found);
-    }
-    let weights = terms.weights(&by_group);
-    let weight =
-        |found: u128| (0..weights.len()).filter(|bit| found & 1 << bit != 0).map(|bit| weights[bit]).sum::<f32>();
-    let mut rated: Vec<(f32, &Source<'_>, usize)> = Vec::new();
-    for source in sources {
-        let rate = |&(part, found): &(usize, u128)| {
-            (weight(found) + NEARBY * weight(by_group[source.group] & !found), source, part)
-        };
-        rated.extend(source.found.iter().map(rate));
-    }
-    // Equal ones stay in order.
-    rated.reverse();
-    rated.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
-    let least = (best * BESIDE_BEST).max(weight(u128::MAX) * MIN_SHARE).max(Idf::of(by_group.len()).at(RARELY));
-    rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
+/// What each text has of what is asked for.
+struct Rating<'t, 's, 'q> {
+    sources: &'t [Source<'s>],
+    terms: &'q Terms,
+    by_group: Vec<u128>,
+    weights: Vec<f32>,
 }
+
+impl<'t, 's, 'q> Rating<'t, 's, 'q> {
+    fn of(sources: &'t [Source<'s>], terms: &'q Terms) -> Self {
+        let mut by_group = vec![0; sources.last().map_or(0, |source| source.group + 1)];
+        for source in sources {
+            by_group[source.group] |= source.found.iter().fold(0, |all, (_, found)| all | found);
+        }
+        let weights = terms.weights(&by_group);
+        Self { sources, terms, by_group, weights }
+    }
+
+    fn weight(&self, found: u128) -> f32 {
+        (0..self.weights.len()).filter(|bit| found & 1 << bit != 0).map(|bit| self.weights[bit]).sum()
+    }
+
+    /// Returns the parts that have most of the terms `about`: best first, then newest first.
+    fn best(&self, about: u128) -> Vec<(&'t Source<'s>, usize)> {
+        let mut rated: Vec<(f32, &Source<'_>, usize)> = Vec::new();
+        for source in self.sources {
+            let rate = |&(part, found): &(usize, u128)| {
+                let nearby = self.weight(self.by_group[source.group] & about & !found);
+                (self.weight(found & about) + NEARBY * nearby, source, part)
+            };
+            rated.extend(source.found.iter().map(rate));
+        }
+        // Equal ones stay in order.
+        rated.reverse();
+        rated.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+        let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
+        let rarely = Idf::of(self.by_group.len()).at(RARELY);
+        let least = (best * BESIDE_BEST).max(self.weight(about) * MIN_SHARE).max(rarely);
+        rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
+    }
+
+    /// Returns each of several names that are asked for, with the words that belong to none.
+    fn subjects(&self) -> Vec<u128> {
+        let names = &self.terms.names;
+        let heaviest = names.iter().map(|&name| self.weight(name)).fold(0.0, f32::max);
+        let words = !self.terms.all_names();
+        let subjects: Vec<u128> = names
+            .iter()
+            .filter(|&&name| self.weight(name) > heaviest * LIKE_HEAVIEST)
+            .map(|name| name | words)
+            .take(MAX_SUBJECTS)
+            .collect();
+        if subjects.len() > 1 { subjects } else { Vec::new() }
+    }
+
+    /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words.
+    fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
+        let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
+        let names = has & self.terms.all_names();
+        let words = has & !names;
+        let of = |later: &'t Source<'s>| {
+            let is_about = later.group > source.group && (words == 0 || self.by_group[later.group] & words != 0);
+            let mut parts = later.found.iter().rev().filter(move |(_, found)| is_about && found & names == names);
+            parts.next().map(|(part, _)| (later, *part))
+        };
+        self.sources.iter().rev().find_map(of).filter(|_| names != 0)
+    }
+}
+
+/// A name is asked for apart from others if its weight is this share of the heaviest one's; and how many are.
+const LIKE_HEAVIEST: f32 = 0.5;
+const MAX_SUBJECTS: usize = 6;
 
 /// What a request has of the messages before a step: each message as it stands there, if it does. Those behind it are all there.
 struct Shown<'m>(Vec<Option<Message<'m>>>);
