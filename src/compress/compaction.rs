@@ -160,15 +160,15 @@ impl CompactionStep {
     }
 }
 
-/// Returns the last step of the conversation, or `None` where it needs none. The request of the messages before index `asked`
-/// is a step in any case.
+/// Returns the last step of the conversation, or `None` where it needs none. The requests of the messages before the indices
+/// `more` are steps in any case.
 ///
 /// O(messages).
 pub fn last_step(
     view: &[Message<'_>],
     arrived: &Arrived,
     request: &Request<'_>,
-    asked: Option<usize>,
+    more: &[usize],
 ) -> Option<CompactionStep> {
     let mut walk = Walk::new(view, arrived, request);
     if walk.overhead + arrived.tokens.iter().sum::<Tokens>() <= walk.budget {
@@ -178,7 +178,7 @@ pub fn last_step(
     let mut last = None;
     for at in before_assistant.chain([view.len()]) {
         walk.go_to(at);
-        if asked == Some(at) || walk.fixed() + walk.used > walk.budget {
+        if more.contains(&at) || walk.fixed() + walk.used > walk.budget {
             last = walk.step().or(last);
         }
     }

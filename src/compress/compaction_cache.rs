@@ -4,7 +4,6 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
 use crate::cache::{Allowance, Cache, STEPS};
-use crate::conversation::last_user_index;
 use crate::error::Result;
 use crate::message::Message;
 
@@ -71,21 +70,21 @@ impl CompactionCache {
         }
         let plan = late::planned(view, request, view.len(), |view, _| {
             let arrived = Arrived::of(view, request);
-            Ok(match last_step(view, &arrived, request, None) {
-                None => arrived.plan,
-                Some(step) => {
-                    let made = self.made(&step, view, request)?;
-                    let recalls = Recalls::of(view, &step, &made, &arrived.tokens, request);
-                    let asked = last_user_index(view).filter(|_| recalls.has_no_room);
-                    if let Some(step) = asked.and_then(|asked| last_step(view, &arrived, request, Some(asked + 1))) {
-                        step.join(&*self.made(&step, view, request)?, arrived, view, request)
-                    } else {
+            // A request that quotes bring over the budget is a step, too.
+            let mut exceeded = Vec::new();
+            loop {
+                let Some(step) = last_step(view, &arrived, request, &exceeded) else { return Ok(arrived.plan) };
+                let made = self.made(&step, view, request)?;
+                let recalls = Recalls::of(view, &step, &made, &arrived.tokens, request);
+                match recalls.exceeded_at {
+                    Some(at) if exceeded.last() != Some(&at) => exceeded.push(at),
+                    _ => {
                         let mut plan = step.join(&made, arrived, view, request);
                         recalls.place(&mut plan, view, request);
-                        plan
+                        return Ok(plan);
                     }
                 }
-            })
+            }
         })?;
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
     }

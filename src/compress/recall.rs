@@ -22,16 +22,21 @@ use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
 use passages::{QUESTION_BYTES, Search};
 
 /// Share of the budget for the quotes of a message, and their least and most tokens.
-const SHARE: f64 = 0.08;
+const SHARE: f64 = 0.15;
 const MIN_TOKENS: Tokens = Tokens(200);
 const MAX_TOKENS: Tokens = Tokens(2_000);
+
+/// Tokens that are left to what stands above the quotes where room is short.
+const HEADINGS: Tokens = Tokens(80);
 
 /// The quotes of a request.
 #[derive(Default)]
 pub(super) struct Recalls {
     quoted: Vec<Quoted>,
-    /// Whether there is no room for those of the last message of the user.
-    pub(super) has_no_room: bool,
+    /// Tokens of the request with them that are over the budget.
+    over: Tokens,
+    /// The first request behind the step that they do not leave in the budget: that of the messages before this index.
+    pub(super) exceeded_at: Option<usize>,
 }
 
 /// What is quoted before the message at `question`.
@@ -91,49 +96,54 @@ impl Recalls {
         let mut this = Self::default();
         let Some(last) = last_user_index(view).filter(|&last| last > step.at) else { return this };
         let (budget, counter) = (request.budget_tokens(), request.counter());
-        let max_tokens = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
+        let most = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
         let is_system = |index: &usize| view[*index].role == Role::System;
         let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
-        let mut used = request.tools_tokens() + REPLY + system + made.tokens;
+        let (mut used, mut quotes) = (request.tools_tokens() + REPLY + system + made.tokens, Tokens::ZERO);
         let mut digest = Digest::default();
-        digest.number(max_tokens.0);
-        for question in (step.at..=last).filter(|index| !is_system(index)) {
-            used += tokens[question];
-            digest.message(&view[question]);
-            if question == step.at || view[question].role != Role::User || is_note(&view[question]) {
+        for index in (step.at..view.len()).filter(|index| !is_system(index)) {
+            let message = &view[index];
+            if message.role == Role::Assistant && index > step.at && this.exceeded_at.is_none() {
+                let is_exceeded = used <= budget && used + quotes > budget;
+                this.exceeded_at = is_exceeded.then_some(index);
+            }
+            used += tokens[index];
+            if index > last {
                 continue;
             }
+            digest.message(message);
+            if index == step.at || message.role != Role::User || is_note(message) {
+                continue;
+            }
+            let max_tokens = most.min((budget - used - quotes - HEADINGS).max(most / 2));
+            digest.number(max_tokens.0);
             let text = made.quotes.of(digest.finish(), || {
-                let language = spoken(&view[..question], Role::User).unwrap_or_default();
-                let search = Search { view: &view[..question], at: step.at, made, max_tokens, counter, language };
-                search.quotes(&asked(&view[question]))
+                let language = spoken(&view[..index], Role::User).unwrap_or_default();
+                let search = Search { view: &view[..index], at: step.at, made, max_tokens, counter, language };
+                search.quotes(&asked(message))
             });
-            let text = text.filter(|text| this.quoted.iter().all(|quoted| quoted.text != *text));
-            let quoted = text.map(|text| {
+            if let Some(text) = text.filter(|text| this.quoted.iter().all(|quoted| quoted.text != *text)) {
                 let tokens = counter.message(&Message::new(Role::User, &text));
-                Quoted { question, text, tokens }
-            });
-            this.has_no_room = quoted.as_ref().is_some_and(|quoted| used + quoted.tokens > budget);
-            if let Some(quoted) = quoted.filter(|_| !this.has_no_room) {
-                used += quoted.tokens;
-                this.quoted.push(quoted);
+                quotes += tokens;
+                this.quoted.push(Quoted { question: index, text, tokens });
             }
         }
-        used += (last + 1..view.len()).filter(|index| !is_system(index)).map(|index| tokens[index]).sum();
-        // The oldest go where there is no more room: the next step is near.
-        let mut over = used - budget;
-        this.quoted.retain(|quoted| {
-            let goes = over > Tokens::ZERO;
-            over = if goes { over - quoted.tokens } else { over };
-            !goes
-        });
+        this.over = used + quotes - budget;
+        if this.exceeded_at.is_none() && used <= budget && this.over > Tokens::ZERO {
+            this.exceeded_at = Some(view.len());
+        }
         this
     }
 
-    /// Puts the quotes into a plan.
+    /// Puts the quotes into a plan; the oldest go where there is no room.
     pub(super) fn place(self, plan: &mut Plan, view: &[Message<'_>], request: &Request<'_>) {
+        let mut over = self.over;
         for quoted in self.quoted {
-            quoted.place(plan, view, request);
+            if over > Tokens::ZERO {
+                over -= quoted.tokens;
+            } else {
+                quoted.place(plan, view, request);
+            }
         }
         plan.receipt.cuts.sort_by_key(|cut| cut.index);
     }

@@ -47,8 +47,9 @@ const NEARBY: f32 = 0.5;
 /// Most tokens of a quote for each passage in it.
 const PASSAGE_TOKENS: Tokens = Tokens(200);
 
-/// Most bytes of a result that answers for the arguments of its call.
-const SHORT_RESULT: usize = 400;
+/// Most bytes of a text that is an answer, and most answers.
+const SHORT_TEXT: usize = 400;
+const MAX_ANSWERS: usize = 3;
 
 /// A search for what a message asks for.
 pub(super) struct Search<'s, 'v> {
@@ -126,17 +127,18 @@ impl<'t, 's> Found<'_, 't, 's> {
     fn add(&mut self, passages: impl Iterator<Item = (&'t Source<'s>, usize)>, max_groups: usize) {
         for (source, part) in passages {
             let is_shown = self.shown.has(source.message, source.passage(part));
-            let answer =
-                source.answer(self.sources).filter(|answer| !self.shown.has(answer.message, answer.text.trim()));
-            if is_shown && answer.is_none() {
+            let answers: Vec<&Source<'_>> = source.answers(self.sources).collect();
+            let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
+            let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
+            if is_shown && lost.is_empty() {
                 // Who asks again does not say the answer.
-                if source.role == Role::User && source.passage(part).contains(['?', '？']) {
+                if source.role == Role::User && answers.is_empty() && source.passage(part).contains(['?', '？']) {
                     continue;
                 }
                 self.known.push((source, part));
                 break;
             }
-            for source in Some(source).filter(|_| !is_shown).into_iter().chain(answer) {
+            for source in Some(source).filter(|_| !is_shown || source.role == Role::User).into_iter().chain(lost) {
                 let groups = self.groups();
                 // Of a short answer the part does not matter.
                 let part = if source.found.iter().any(|(other, _)| *other == part) { part } else { 0 };
@@ -312,6 +314,8 @@ fn latin(text: &str) -> impl Iterator<Item = &str> {
 
 /// A text of the conversation.
 struct Source<'v> {
+    /// Number of messages of the user up to it.
+    turn: usize,
     group: usize,
     message: usize,
     role: Role,
@@ -329,23 +333,30 @@ impl Source<'_> {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }
 
-    /// Returns the short result of the call, if this is its arguments.
-    fn answer<'t>(&self, sources: &'t [Self]) -> Option<&'t Self> {
-        let call = self.call.filter(|_| self.is_arguments)?;
-        let is_answer = |other: &&Self| !other.is_arguments && other.call.is_some_and(|of| std::ptr::eq(of, call));
-        sources.iter().find(is_answer).filter(|answer| answer.text.len() <= SHORT_RESULT)
+    /// Returns the short texts that answer this one: the result of a call's arguments, and what the rest of its turn says to a short
+    /// message of the user. Newest first.
+    fn answers<'t>(&self, sources: &'t [Self]) -> impl Iterator<Item = &'t Self> {
+        let is_said = self.role == Role::User && self.text.len() <= SHORT_TEXT;
+        let is_answer = move |other: &&Self| {
+            let is_result = self.is_arguments
+                && matches!((self.call, other.call), (Some(call), Some(of)) if std::ptr::eq(call, of));
+            let is_said = is_said && self.turn == other.turn && other.role != Role::User;
+            (is_result || is_said) && !other.is_arguments && other.text.len() <= SHORT_TEXT
+        };
+        sources.iter().rev().filter(is_answer).take(MAX_ANSWERS)
     }
 }
 
 /// Returns the texts of the messages with the terms that they have. O(terms).
 fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
-    let mut sources = Vec::new();
+    let (mut sources, mut turn) = (Vec::new(), 0);
     for (group, range) in groups(view.iter().map(|message| message.role)).into_iter().enumerate() {
         let calls = &view[range.start].tool_calls;
         for (message, of) in (range.start..range.end).map(|message| (message, &view[message])) {
             if of.role == Role::System || is_note(of) {
                 continue;
             }
+            turn += usize::from(of.role == Role::User);
             let answers = |call: &&ToolCall<'_>| {
                 call.id.is_some() && string(call.id.as_ref()) == string(of.tool_call_id.as_ref())
             };
@@ -356,7 +367,7 @@ fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
                 let analysis = Analysis::of(text, if is_arguments { Form::Arguments } else { Form::Outlined });
                 let parts = analysis.ranges().map(|(_, range)| terms.found(&analysis.terms[range])).enumerate();
                 let found = parts.filter(|(_, found)| *found != 0).collect();
-                sources.push(Source { group, message, role: of.role, call, is_arguments, text, analysis, found });
+                sources.push(Source { turn, group, message, role: of.role, call, is_arguments, text, analysis, found });
             }
         }
     }

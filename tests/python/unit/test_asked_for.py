@@ -106,8 +106,8 @@ def test_so_it_does_where_steps_were_made_before_the_question(role: str) -> None
         assert any(said in str(message["content"]) for message in sent[:-1]), question
 
 
-def test_a_conversation_that_was_cut_before_the_question_has_its_answer_for_that_turn() -> None:
-    """`compress_messages` cuts in rare steps; what is asked for by name is worth another one."""
+def test_a_conversation_that_was_cut_before_the_question_has_its_answer() -> None:
+    """Steps are rare, but what is asked for by name is quoted or worth another one."""
     draw = random.Random(7)
 
     def said(role: str, text: str) -> dict[str, Any]:
@@ -139,6 +139,6 @@ def test_a_conversation_that_was_cut_before_the_question_has_its_answer_for_that
     again = compressor.compress(asked)
     assert again[: len(shown)] == shown
     assert again == compress_messages(asked, 6_000, "gpt-4o")
-    # The next turn goes on from where the one before the question was.
+    # So do those of the next turn.
     later = [*asked, said("assistant", "It was that."), said("user", "Thank you.")]
-    assert compressor.compress(later)[: len(first) - 1] == first[:-1]
+    assert compressor.compress(later)[: len(again)] == again

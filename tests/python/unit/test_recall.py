@@ -111,7 +111,8 @@ def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
             {"role": "tool", "tool_call_id": f"d{place}", "content": diff},
         ]
     sent = compress_messages(asked(history, question), WINDOW)
-    assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
+    value = f"settlement = {481_516 + 97 * 9 + 20}"
+    assert any(value in str(message["content"]) for message in sent[:-1])
 
 
 def test_later_requests_have_the_same_quotes() -> None:
@@ -233,3 +234,92 @@ def test_quotes_are_no_words_of_the_user_when_they_come_back() -> None:
     later = [*sent, {"role": "assistant", "content": "At 03:25."}, *run("", 30)[2:]]
     fitted = fit_messages(asked(later, "Go on."), 4_000).messages
     assert not any("About the next message" in str(message) for message in fitted)
+
+
+def table(names: list[str], number: int) -> str:
+    """Return a table of clients."""
+    rows = [f"{name},Porto,{number + 97 * at}" for at, name in enumerate(names)]
+    return "\n".join(["client,city,settlement", *rows])
+
+
+def reads(history: list[Message], place: int, result: str) -> None:
+    """Put a call with its result at a place of an agent's run."""
+    function = {"name": "read_file", "arguments": json.dumps({"path": f"lists/{place}.csv"})}
+    call = {"id": f"t{place}", "type": "function", "function": function}
+    history[place:place] = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"t{place}", "content": result},
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Compare the settlement numbers of Orlazen, Kelvano and Tursimo.",
+        "比较一下Orlazen、Kelvano和Tursimo的结算编号。",
+        "Wer hat die kleinere Nummer: Orlazen, Kelvano oder Tursimo?",
+    ],
+)
+def test_each_of_several_names_is_quoted(question: str) -> None:
+    history = run("")
+    wanted = []
+    for place in (60, 40, 20):
+        names = [f"Vel{place}{number:02}dale" for number in range(40)]
+        names[17] = {60: "Orlazen", 40: "Kelvano", 20: "Tursimo"}[place]
+        reads(history, place, table(names, 600_000 + 7_919 * place))
+        wanted.append(f"{names[17]},Porto,{600_000 + 7_919 * place + 97 * 17}")
+    sent = str(compress_messages(asked(history, question), WINDOW))
+    assert [row for row in wanted if row not in sent] == []
+
+
+def test_an_older_passage_comes_with_the_newest_about_its_name() -> None:
+    history = run("Orlazen has the settlement number 481516 and sits in the old harbour.")
+    names = [f"Vel{number:02}dale" for number in range(40)]
+    names[17] = "Orlazen"
+    reads(history, 80, table(names, 600_000))
+    sent = compress_messages(
+        asked(history, "What is the settlement number of Orlazen?"), WINDOW
+    )
+    text = str(sent)
+    assert text.index("481516") < text.index("Orlazen,Porto,601649")
+    assert "(older, named again later)" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "question"),
+    [
+        ("Which doctor for my knee?", "I'd see Dr. Lindqvist.", "Whom did you recommend for my knee?"),
+        ("Get me offers for the movers.", "1. Becker\n2. Kranich", "Which offers did the movers make?"),
+        ("推荐一家适合带父母去的餐厅。", "福满楼，靠窗有包间。", "你上次推荐的带父母去的餐厅叫什么？"),
+    ],
+)
+def test_what_the_user_said_is_quoted_with_the_answer(
+    said: str, answer: str, question: str
+) -> None:
+    history = run("")
+    history[30:30] = [
+        {"role": "assistant", "content": "I have read some."},
+        {"role": "user", "content": said},
+        {"role": "assistant", "content": answer},
+        {"role": "user", "content": "Go on with the notes."},
+    ]
+    sent = compress_messages(asked(history, question), WINDOW)
+    text = "\n".join(str(message["content"]) for message in sent)
+    assert [line for line in answer.split("\n") if line not in text] == []
+
+
+def test_a_question_without_room_makes_one_step() -> None:
+    history, draw, changed, before = run(""), random.Random(3), 0, None
+    names = [f"Vel{number:03}dale" for number in range(400)]
+    for place in range(20, 150, 10):
+        reads(history, place, table(names[2 * place : 2 * place + 20], 600_000))
+    for _ in range(60):
+        name = names[2 * draw.randrange(20, 150, 10) + draw.randrange(20)]
+        sent = compress_messages(asked(history, f"What is the settlement of {name}?"), WINDOW)
+        changed += before is not None and sent[: len(before)] != before
+        before = sent
+        history = [
+            *asked(history, f"What is the settlement of {name}?"),
+            {"role": "assistant", "content": prose(draw, 3)},
+        ]
+    assert changed <= 4
