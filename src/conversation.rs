@@ -87,7 +87,7 @@ pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
 
 /// Returns whether `message` stands for messages that were left out.
 pub fn is_note(message: &Message<'_>) -> bool {
-    let Content::Text(text) = &message.content else { return false };
+    let Some(text) = message.sole_text() else { return false };
     message.role == Role::User && is_notes(text.as_str())
 }
 
@@ -99,7 +99,7 @@ pub fn is_notes(text: &str) -> bool {
 /// Returns how many original messages disappear with `message`, counting those that its notes stand for, and whether they
 /// were scattered.
 pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
-    let Content::Text(text) = &message.content else { return (1, false) };
+    let Some(text) = message.sole_text() else { return (1, false) };
     if !elision::may_have_note(text.as_str()) {
         return (1, false);
     }

@@ -313,6 +313,18 @@ impl<'a> Message<'a> {
         whole.into_iter().chain(of_parts)
     }
 
+    /// Returns the text of a content that is nothing else: a string, or a list of one text part.
+    pub fn sole_text(&self) -> Option<&Text<'a>> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            Content::Parts(parts) => match parts.as_slice() {
+                [Part::Text(text)] => Some(text),
+                _ => None,
+            },
+            Content::Empty => None,
+        }
+    }
+
     /// Calls `visit` with every string that costs tokens, and whether it is media.
     pub fn each_text<'s>(&'s self, mut visit: impl FnMut(&'s Text<'a>, Option<Media>)) {
         match &self.content {

@@ -173,6 +173,12 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.stands_for.get_or_init(|| self.view.iter().map(stands_for).collect())[index]
     }
 
+    /// Returns the piece of an entry whose content is one text.
+    pub fn sole_piece(&self, entry: usize) -> Option<usize> {
+        self.message(entry)?.sole_text()?;
+        self.entries[entry].pieces.iter().position(|piece| matches!(piece.slot, Slot::Content | Slot::Part(_)))
+    }
+
     /// Returns the style of marks: the user's language, and the file that has the original.
     pub fn marks<'o>(&self, archive_path: Option<&'o str>) -> Marks<'o> {
         Marks { language: self.language(), archive_path }

@@ -77,8 +77,12 @@ impl Finished {
         if is_merged {
             return;
         }
+        let is_list = entry.pieces.iter().any(|piece| matches!(piece.slot, Slot::Part(_)));
         let mut edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
-        edit.content = joined.or(edit.content);
+        match joined {
+            Some(text) if is_list => edit.parts = vec![(0, text)],
+            joined => edit.content = joined.or(edit.content),
+        }
         self.outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
     }
 }

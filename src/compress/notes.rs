@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use crate::conversation::{groups, last_user_index, stands_for};
-use crate::message::{Content, Field, Message, Role, Text};
+use crate::message::{Field, Message, Role, Text};
 use crate::text::elision;
 use crate::text::language::Language;
 use crate::tokens::{TokenCounter, Tokens};
 
-use super::draft::{Draft, Slot};
+use super::draft::Draft;
 use super::plan::{NewMessage, Reason};
 
 /// Result of a fit beside the draft: the ledger, and how notes are placed.
@@ -252,11 +252,10 @@ pub fn takes_words(message: &Message<'_>) -> bool {
     message.role == Role::Assistant && message.tool_calls.is_empty() && !is_signed()
 }
 
-/// Returns the tokens and current text of an entry's string content.
+/// Returns the tokens and current text of an entry's content, if that is one text.
 fn content<'d>(draft: &'d Draft<'_, '_>, entry: usize) -> Option<(Tokens, &'d str)> {
-    let pieces = &draft.entries[entry].pieces;
-    let piece = pieces.iter().position(|piece| piece.slot == Slot::Content)?;
-    Some((pieces[piece].tokens, draft.text(entry, piece)))
+    let piece = draft.sole_piece(entry)?;
+    Some((draft.entries[entry].pieces[piece].tokens, draft.text(entry, piece)))
 }
 
 /// Finds the gaps of a draft.
@@ -344,7 +343,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             return 0;
         }
         let pieces = &self.draft.entries[position].pieces;
-        let cut = pieces.iter().find(|piece| piece.slot == Slot::Content).and_then(|piece| piece.text.as_deref());
+        let cut = self.draft.sole_piece(position).and_then(|piece| pieces[piece].text.as_deref());
         let still = |text| stands_for(&Message::new(Role::User, text)).0;
         cut.map_or(0, |text| said.saturating_sub(still(text)))
     }
@@ -364,8 +363,9 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         let Some(message) = self.draft.message(position) else { return Side::Result(None) };
         let index = self.draft.entries[position].index();
         let is_kept = index.is_some_and(|index| index >= self.draft.kept_from);
-        let takes_text = !is_kept && matches!(&message.content, Content::Text(text) if !is_json(text));
-        let is_plain = message.name.is_none() && matches!(message.content, Content::Text(_));
+        let text = message.sole_text();
+        let takes_text = !is_kept && text.is_some_and(|text| !is_json(text));
+        let is_plain = message.name.is_none() && text.is_some();
         match message.role {
             Role::System => Side::Edge,
             Role::User => {
@@ -394,6 +394,8 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         let (at, before) = if is_moved { self.fixed } else { (at, self.before) };
         let after = if is_moved { Side::User(None) } else { after };
         let (place, is_turn) = place(before, after);
+        // What answers another message does not seem to answer this one.
+        let is_near = is_near && !(is_of_user && matches!((before, after), (Side::User(_), Side::Assistant(_))));
         // An older ledger stands for no message, but for a turn.
         let messages = messages.max(usize::from(is_turn));
         let note = |messages, place| Note { at, messages, is_scattered, place };
@@ -421,13 +423,15 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             entry.dropped.is_none() && entry.role != Role::System
         };
         let all = || (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
-        // JSON takes the text if nothing else does: a message of its own would be a second turn.
         let takes_text = |&(position, side): &(usize, Side)| {
             let is_free = matches!(side, Side::Result(_)) && position < self.newest;
             is_free && self.draft.message(position).is_some() && content(self.draft, position).is_some()
         };
+        let is_text = |(_, side): &(usize, Side)| matches!(side, Side::Result(Some(_)));
+        // JSON takes the text if nothing else does: a message of its own would be a second turn.
+        let result = all().filter(takes_text).find(is_text).or_else(|| all().find(takes_text));
         let first = all().next();
-        let (at, place) = match (first, all().nth(1), all().find(takes_text)) {
+        let (at, place) = match (first, all().nth(1), result) {
             (Some((at, Side::User(Some(_)))), ..)
             | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_)))), _) => (at, Placement::Before(at)),
             (Some((_, Side::User(_))), _, Some((at, _))) => (at + 1, Placement::Behind(at)),

@@ -277,9 +277,7 @@ def test_an_older_passage_comes_with_the_newest_about_its_name() -> None:
     names = [f"Vel{number:02}dale" for number in range(40)]
     names[17] = "Orlazen"
     reads(history, 80, table(names, 600_000))
-    sent = compress_messages(
-        asked(history, "What is the settlement number of Orlazen?"), WINDOW
-    )
+    sent = compress_messages(asked(history, "What is the settlement number of Orlazen?"), WINDOW)
     text = str(sent)
     assert text.index("481516") < text.index("Orlazen,Porto,601649")
     assert "(older, named again later)" in text
@@ -288,9 +286,21 @@ def test_an_older_passage_comes_with_the_newest_about_its_name() -> None:
 @pytest.mark.parametrize(
     ("said", "answer", "question"),
     [
-        ("Which doctor for my knee?", "I'd see Dr. Lindqvist.", "Whom did you recommend for my knee?"),
-        ("Get me offers for the movers.", "1. Becker\n2. Kranich", "Which offers did the movers make?"),
-        ("推荐一家适合带父母去的餐厅。", "福满楼，靠窗有包间。", "你上次推荐的带父母去的餐厅叫什么？"),
+        (
+            "Which doctor for my knee?",
+            "I'd see Dr. Lindqvist.",
+            "Whom did you recommend for my knee?",
+        ),
+        (
+            "Get me offers for the movers.",
+            "1. Becker\n2. Kranich",
+            "Which offers did the movers make?",
+        ),
+        (
+            "推荐一家适合带父母去的餐厅。",
+            "福满楼，靠窗有包间。",
+            "你上次推荐的带父母去的餐厅叫什么？",
+        ),
     ],
 )
 def test_what_the_user_said_is_quoted_with_the_answer(
