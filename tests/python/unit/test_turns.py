@@ -1,4 +1,4 @@
-"""Turns of a shortened conversation: roles alternate where they did, in each form of content, and answers keep their questions."""
+"""Turns of a shortened conversation: roles alternate, and answers keep their questions."""
 
 from __future__ import annotations
 
