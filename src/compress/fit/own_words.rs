@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::conversation::{Group, is_note};
+use crate::conversation::{Group, is_note, said};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
@@ -248,7 +248,13 @@ impl Fit<'_, '_, '_> {
         let is_short = |&position: &usize| {
             self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
-        for position in requests.into_iter().filter(is_short).take(talk.most_requests) {
+        let mut said_before = HashSet::new();
+        let mut is_new = |&position: &usize| {
+            let message = self.draft.message(self.protection.groups[position].start);
+            message.is_some_and(|message| said_before.insert(normal(&said(message))))
+        };
+        let requests = requests.into_iter().filter(is_short).filter(|position| is_new(position));
+        for position in requests.take(talk.most_requests) {
             selector.take_within(room(talk.own_share), |selector| selector.take_whole(position));
         }
         self.settle_if_sure(selector);

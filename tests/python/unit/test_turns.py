@@ -84,3 +84,18 @@ def test_an_answer_stands_below_its_question_or_a_mark() -> None:
                 last = one["content"].split("\n\n")[-1]
                 is_mark = last.startswith(("[", "Names in them", "Done in them"))
                 assert is_mark or "\n- " in last or (last, other["content"]) in answers, last
+
+
+def test_what_the_user_says_again_takes_room_once() -> None:
+    routine = ["Any new mail?", "What is on my calendar tomorrow?", "Is it going to rain?"]
+    draw, messages, facts = random.Random(4), [], []
+    for number in range(300):
+        said = draw.choice(routine)
+        if number % 9 == 4:
+            facts.append(draw.choice(FACTS).format(4_000 + 37 * number))
+            said = facts[-1]
+        answer = " ".join(draw.choice(THINGS) for _ in range(12)) + "."
+        messages += [{"role": "user", "content": said}, {"role": "assistant", "content": answer}]
+    sent = compress_messages([*messages, {"role": "user", "content": "Thanks."}], 2000)
+    text = "\n".join(text_of(message) for message in sent)
+    assert [fact for fact in facts if fact not in text] == []
