@@ -127,7 +127,7 @@ impl<'t, 's> Found<'_, 't, 's> {
     fn add(&mut self, passages: impl Iterator<Item = (&'t Source<'s>, usize)>, max_groups: usize) {
         for (source, part) in passages {
             let is_shown = self.shown.has(source.message, source.passage(part));
-            let answers: Vec<&Source<'_>> = source.answers(self.sources).collect();
+            let answers = source.answers(self.sources);
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
             if is_shown && lost.is_empty() {
@@ -333,17 +333,28 @@ impl Source<'_> {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }
 
-    /// Returns the short texts that answer this one: the result of a call's arguments, and what the rest of its turn says to a short
-    /// message of the user. Newest first.
-    fn answers<'t>(&self, sources: &'t [Self]) -> impl Iterator<Item = &'t Self> {
-        let is_said = self.role == Role::User && self.text.len() <= SHORT_TEXT;
-        let is_answer = move |other: &&Self| {
-            let is_result = self.is_arguments
-                && matches!((self.call, other.call), (Some(call), Some(of)) if std::ptr::eq(call, of));
-            let is_said = is_said && self.turn == other.turn && other.role != Role::User;
-            (is_result || is_said) && !other.is_arguments && other.text.len() <= SHORT_TEXT
+    /// Returns the short texts that answer this one, newest first: the result of a call's arguments, what the rest of its turn says to
+    /// a short message of the user, and the results that a short message of the model sums up.
+    fn answers<'t>(&self, sources: &'t [Self]) -> Vec<&'t Self> {
+        let is_own_result =
+            |other: &Self| matches!((self.call, other.call), (Some(call), Some(of)) if std::ptr::eq(call, of));
+        let is_of_turn = |other: &Self| self.text.len() <= SHORT_TEXT && self.turn == other.turn;
+        let is_answer = |other: &&Self| {
+            !other.is_arguments
+                && match (self.is_arguments, self.role) {
+                    (true, _) => is_own_result(other),
+                    (_, Role::User) => is_of_turn(other) && other.role != Role::User,
+                    (_, Role::Assistant) => is_of_turn(other) && other.role == Role::Tool,
+                    _ => false,
+                }
         };
-        sources.iter().rev().filter(is_answer).take(MAX_ANSWERS)
+        let mut answers: Vec<&Self> = sources.iter().rev().filter(is_answer).take(MAX_ANSWERS + 1).collect();
+        if self.role == Role::Assistant && answers.len() > MAX_ANSWERS {
+            answers.clear();
+        }
+        answers.truncate(MAX_ANSWERS);
+        answers.retain(|answer| answer.text.len() <= SHORT_TEXT);
+        answers
     }
 }
 
