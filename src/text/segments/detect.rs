@@ -262,6 +262,11 @@ mod tests {
         assert_eq!(kind("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), Kind::Diff);
         assert_eq!(kind("src/a.rs:12: let x = 1;\nsrc/b.rs:14: let y = 1;\nsrc/b.rs:18: x\n"), Kind::Search);
         assert_eq!(kind("id,name,age\n1,ann,3\n2,bob,4\n3,eve,5\n"), Kind::Table);
+        for behind in ["2026-11-03", "ABC-12-X", "10:41:07"] {
+            let rows = format!("7,cust-1,EUR,12.50,{behind}\n").repeat(5);
+            assert!(![kind(&rows), kind(&rows.replace(',', ";"))].contains(&Kind::Search), "{behind}");
+        }
+        assert_ne!(kind(&"logs/2026-11-03/app.txt\n".repeat(5)), Kind::Search);
         assert_eq!(kind("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"), Kind::Table);
         assert_eq!(
             kind("NAME     STATUS   AGE\npod-a    Running  1d\npod-b    Error    2d\npod-c    Running  2d\n"),

@@ -176,7 +176,9 @@ pub fn is_hit(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();
     let mut end = 0;
     while let Some(&byte) = bytes.get(end).filter(|_| end < 256) {
-        if matches!(byte, b':' | b'-') {
+        // 2026-11-03 is a date.
+        let is_within_date = byte == b'-' && end > 0 && bytes[end - 1].is_ascii_digit();
+        if matches!(byte, b':' | b'-') && !is_within_date {
             let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
             let behind = end + 1 + number;
             if number > 0 && bytes.get(behind) == Some(&byte) {
@@ -184,7 +186,8 @@ pub fn is_hit(line: &str) -> Option<(&str, &str)> {
                 return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
             }
         }
-        if byte.is_ascii_whitespace() || byte == b'"' {
+        // No path, but cells: `12.50,10:41:07`.
+        if byte.is_ascii_whitespace() || matches!(byte, b'"' | b',' | b';' | b'|') {
             return None;
         }
         end += 1;
