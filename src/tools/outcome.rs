@@ -9,6 +9,15 @@ pub fn has_failed(result: &str) -> bool {
     let head = result[..result.floor_char_boundary(MAX_FAILURE_BYTES)].to_ascii_lowercase();
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
         || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(&head, sign)))
+        || (result.starts_with('{')
+            && fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && refuses(&field)))
+}
+
+/// Returns whether a field is the status of HTTP of what was refused.
+fn refuses(Field { key, value, .. }: &Field<'_>) -> bool {
+    let is_code = || value.split(' ').next().is_some_and(|code| code.len() == 3 && code.starts_with(['4', '5']));
+    matches!(&*key.to_ascii_lowercase().replace(['_', '-'], ""), "status" | "statuscode" | "httpstatus" | "code")
+        && is_code()
 }
 
 /// Returns whether a result says `sign` of itself: not that there was none of it, and not as a name in JSON.
@@ -19,6 +28,9 @@ fn says(result: &str, sign: &str) -> bool {
         !is_name && !matches!(last, "0" | "no" | "not" | "without" | "never")
     })
 }
+
+/// Fields at the start of a result that tell of the call itself.
+const FIRST_FIELDS: usize = 8;
 
 /// Bytes of a result that is nothing but what went wrong.
 const MAX_FAILURE_BYTES: usize = 200;
@@ -232,6 +244,7 @@ mod tests {
             "timed out after 60s",
             "错误：文件不存在",
             r#"{"ok":false}"#,
+            r#"{"url": "https://a.b/c", "status": 403, "detail": "token lacks scope"}"#,
             r#"{"success": false, "reason": "no match"}"#,
             "payment declined by bank",
             "Payment failed: limit",
