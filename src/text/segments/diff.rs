@@ -32,6 +32,8 @@ fn is_hunk(line: &str) -> bool {
 /// A file of a diff.
 struct File {
     header: usize,
+    /// The line that names it as it becomes, the nearest to its hunks; else its header.
+    name: usize,
     /// Lines that say what becomes of the file: of modes, names, binary contents.
     fates: Vec<usize>,
     /// Their units, without the headers.
@@ -62,10 +64,13 @@ pub fn classes(text: &str, units: &[Unit]) -> Vec<Class> {
             };
             let is_named = files.last().is_some_and(|file| file.hunks.is_empty());
             if line.starts_with("diff ") || (class == Class::Header && line.starts_with("--- ") && !is_named) {
-                files.push(File { header: i, fates: Vec::new(), hunks: Vec::new() });
+                files.push(File { header: i, name: i, fates: Vec::new(), hunks: Vec::new() });
             }
             match files.last_mut() {
                 Some(file) if is_hunk(line) => file.hunks.push(i + 1..i + 1),
+                Some(file) if !in_hunk && line.starts_with("+++ ") && !line.starts_with("+++ /dev/null") => {
+                    file.name = i;
+                }
                 Some(file) if !in_hunk && class == Class::Plain => file.fates.push(i),
                 Some(File { hunks, .. }) if class == Class::Outlier => {
                     if let Some(hunk) = hunks.last_mut() {
@@ -136,7 +141,7 @@ fn compare(text: &str, units: &[Unit], files: &[File], classes: &mut [Class]) {
         is_other[files.partition_point(|file| file.header < i) - 1] = true;
     }
     let is_rare = |count: usize| count <= (files.len() / RARE_IN).max(FEW);
-    let others = || files.iter().zip(&is_other).filter(|(_, is_other)| **is_other).map(|(file, _)| file.header);
+    let others = || files.iter().zip(&is_other).filter(|(_, is_other)| **is_other).map(|(file, _)| file.name);
     for header in others().filter(|_| is_rare(others().count())) {
         classes[header] = Class::Outlier;
     }
@@ -207,6 +212,7 @@ mod tests {
         for (odd, part) in cases {
             for outstanding in [outstanding(same, odd), outstanding(alike, odd)] {
                 assert!(outstanding.contains(part), "{outstanding}");
+                assert!(odd.starts_with("diff") || outstanding.contains("+++ b/src/f61.py"), "{outstanding}");
                 assert!(outstanding.lines().count() < 16, "{outstanding}");
             }
         }

@@ -194,7 +194,9 @@ impl Segments {
                 classes[line] = Class::NearError;
             }
             let odd: Vec<usize> = (0..units.len()).filter(|&line| classes[line].stands_out()).collect();
-            for line in records::names(text, &units, &odd) {
+            // Of a diff the names of files are found with the changes.
+            let names = if form.kind == Kind::Diff { Vec::new() } else { records::names(text, &units, &odd) };
+            for line in names {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }
