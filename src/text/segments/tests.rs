@@ -15,6 +15,17 @@ fn config() -> ProptestConfig {
     ProptestConfig { rng_seed, failure_persistence: None, ..default }
 }
 
+#[test]
+fn a_tuple_of_a_long_line_that_differs_stands_out() {
+    let tuple = |i: usize| format!("({i}, 'n{}', '{}')", i * 37 % 991, if i == 61 { "superadmin" } else { "viewer" });
+    let tuples: Vec<String> = (0..100).map(tuple).collect();
+    for between in [",", ", "] {
+        let text = format!("INSERT INTO u (id, name, role) VALUES {};", tuples.join(between));
+        assert_eq!(class_of(&text, "superadmin"), Class::Outlier);
+        assert_ne!(class_of(&text, "'n37'"), Class::Outlier);
+    }
+}
+
 /// Lines of every kind, the marks of earlier calls, and what has no kind at all.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![

@@ -57,7 +57,11 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
         let end = start + line.len();
         let first = units.len();
         let mut from = start;
-        let records = if tags && line.len() > PART_BYTES.1 { records(line) } else { Vec::new() };
+        let records = match line.len() > PART_BYTES.1 {
+            true if tags => records(line),
+            true => tuples(line),
+            false => Vec::new(),
+        };
         for to in records.into_iter().map(|at| start + at).chain([end]) {
             if to - from <= PART_BYTES.1 {
                 units.push(Unit::of_line(from..to));
@@ -85,6 +89,14 @@ fn records(line: &str) -> Vec<usize> {
         }
     }
     names.into_iter().map(|(_, places)| places).find(|places| places.len() >= MIN_RECORDS).unwrap_or_default()
+}
+
+/// Returns where the tuples of a long line begin, but for the first: the rows of an INSERT. O(n).
+fn tuples(line: &str) -> Vec<usize> {
+    let behind = line.match_indices("),").map(|(at, sign)| at + sign.len());
+    let start = |at: usize| line.len() - line[at..].trim_start_matches(' ').len();
+    let starts: Vec<usize> = behind.map(start).filter(|&at| line[at..].starts_with('(')).collect();
+    if starts.len() < MIN_RECORDS { Vec::new() } else { starts }
 }
 
 /// Fewest elements that are records, and most names of elements that are looked at.
