@@ -62,8 +62,13 @@ pub fn forms(line: &str) -> [u64; 2] {
 
 /// Returns `None` for a text without a pattern.
 pub fn pattern(text: &str, units: &[Unit]) -> Option<Pattern> {
-    let said = units.iter().enumerate().filter(|(_, unit)| unit.opens).map(|(i, unit)| (i, line(text, *unit)));
-    let lines: Vec<(usize, &str)> = said.filter(|(_, line)| is_compared(line)).collect();
+    pattern_of(units.iter().enumerate().filter(|(_, unit)| unit.opens).map(|(i, unit)| (i, unit.said(text))))
+}
+
+/// As [`pattern`], of lines with their numbers.
+pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<Pattern> {
+    let lines: Vec<(usize, &str)> =
+        lines.map(|(nth, said)| (nth, start(said))).filter(|(_, line)| is_compared(line)).collect();
     if lines.len() < MIN_LINES {
         return None;
     }
@@ -174,8 +179,8 @@ fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<OddField>>, most: 
 const NO_COLUMNS: Range<usize> = 0..0;
 
 /// Returns the compared part of a line, without its end and trailing spaces.
-fn line(text: &str, unit: Unit) -> &str {
-    let line = unit.said(text).trim_end();
+fn start(line: &str) -> &str {
+    let line = line.trim_end();
     &line[..line.floor_char_boundary(LINE_BYTES)]
 }
 
@@ -391,7 +396,7 @@ impl Usual {
 /// Groups the lines of a shape by `part`, if that has few values except for odd ones.
 fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Option<Vec<(K, Vec<usize>)>> {
     let (mut parts, mut others) = (Vec::<(K, Vec<usize>)>::new(), 0);
-    for &nth in lines.iter().take_while(|_| lines.len() >= 2 * MIN_OF_PART) {
+    for &nth in lines.iter().take_while(|_| lines.len() >= 2 * MIN_OF_SHAPE) {
         let key = part(nth);
         match parts.iter_mut().find(|(known, _)| Some(known) == key.as_ref()) {
             Some((_, lines)) => lines.push(nth),
@@ -406,7 +411,7 @@ fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Op
     }
     parts.retain(|(_, lines)| lines.len() >= MIN_OF_SHAPE);
     let count: usize = parts.iter().map(|(_, lines)| lines.len()).sum();
-    let is_few = parts.len() > 1 && lines.len() >= MIN_OF_PART * parts.len();
+    let is_few = parts.len() > 1 && (lines.len() >= MIN_OF_PART * parts.len() || are_equal(&parts));
     (is_few && count + strange(lines.len()) >= lines.len()).then_some(parts)
 }
 
@@ -414,6 +419,12 @@ fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Op
 fn is_record(parts: &[(usize, Vec<usize>)]) -> bool {
     let counts = || parts.iter().map(|(_, lines)| lines.len());
     counts().max() <= counts().min().map(|least| 2 * least)
+}
+
+/// Returns whether each part has as many lines as the others: one in each of a few records, but for one that is odd.
+fn are_equal<K>(parts: &[(K, Vec<usize>)]) -> bool {
+    let counts = || parts.iter().map(|(_, lines)| lines.len());
+    counts().max() <= counts().min().map(|least| least + 1)
 }
 
 #[cfg(test)]

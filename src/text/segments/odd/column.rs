@@ -11,9 +11,9 @@ pub(super) const MAX_VALUES: usize = 16;
 const STRANGE_IN: usize = 32;
 /// Least bytes of a common start: `10.0.`, `/srv/`.
 const MIN_START: usize = 3;
-/// Lines in which a value that so large a part of them has leaves no place for another that occurs once.
-const MIN_CONSTANT: usize = 12;
-const CONSTANT: (usize, usize) = (9, 10);
+/// Lines in which a value that all have but one, or one in so many, leaves no place for another that occurs once.
+const MIN_CONSTANT: usize = 8;
+const OTHERS_IN: usize = 10;
 /// Where values occur less often than this on average, one that occurs once is no odd one.
 const OFTEN: usize = 6;
 /// Most numbers within a field that are compared.
@@ -42,8 +42,9 @@ pub(super) fn strange(count: usize) -> usize {
 
 /// The contents of a field in the lines of one shape.
 pub(super) enum FieldColumn {
-    /// Text with this start, one of these values if given, and the numbers within if each field has as many.
-    Text(String, Option<Vec<FieldValue>>, Vec<Numbers>),
+    /// Text with this start, one of these values if given, and the numbers within if each field has as many; with the letters
+    /// beside digits if each field has a digit, as hashes have.
+    Text(String, Option<Vec<FieldValue>>, Vec<Numbers>, Option<u32>),
     /// Numbers, one of these values if given, with one of these units if given.
     Numbers(Numbers, Option<Vec<FieldValue>>, Option<Vec<u32>>),
 }
@@ -64,7 +65,10 @@ impl FieldColumn {
         let mut values: Vec<(FieldValue, usize)> = Vec::new();
         let mut units: Vec<(u32, usize)> = Vec::new();
         let mut numbers = Vec::with_capacity(count);
-        let text = |values| Self::Text(common_start(fields.clone(), strange), values, numbers_within(sampled, fields));
+        let text = |values| {
+            let (start, numbers) = (common_start(fields.clone(), strange), numbers_within(sampled, fields));
+            Self::Text(start, values, numbers, beside_digits(fields.clone(), strange))
+        };
         for (read, field) in (1..).zip(fields.clone()) {
             let value = match measured(field) {
                 Some((number, unit)) => {
@@ -89,19 +93,19 @@ impl FieldColumn {
                 let units = few(units, MAX_VALUES, numbers.len(), strange);
                 Self::Numbers(Numbers::of(&mut numbers, sampled, fields.clone().any(is_padded)), values, units)
             }
-            Some(values) if !numbers.is_empty() => Self::Text(String::new(), Some(values), Vec::new()),
+            Some(values) if !numbers.is_empty() => Self::Text(String::new(), Some(values), Vec::new(), None),
             values => text(values),
         }
     }
 
     /// Returns whether it is text of many values.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self, Self::Text(_, None, _))
+        matches!(self, Self::Text(_, None, ..))
     }
 
     /// Returns whether it is text of a few values.
     pub(super) fn has_few(&self) -> bool {
-        matches!(self, Self::Text(_, Some(_), _))
+        matches!(self, Self::Text(_, Some(_), ..))
     }
 
     /// Calls `odd` with the distance of a field from the column and with its `line`, unless it is regular, as `last` is;
@@ -117,8 +121,9 @@ impl FieldColumn {
             return;
         }
         let (distance, counts) = match self {
-            Self::Text(start, values, numbers) => {
+            Self::Text(start, values, numbers, beside) => {
                 let is_usual = field.starts_with(&**start)
+                    && beside.is_none_or(|beside| has_digit(field) || letters(field) & !beside == 0)
                     && values.as_ref().is_none_or(|values| values.contains(&FieldValue::of(field)));
                 if is_usual {
                     let within = |distance: Option<f64>, (of, number): (&mut Numbers, f64)| {
@@ -166,7 +171,7 @@ fn add<T: PartialEq>(counted: &mut Vec<(T, usize)>, value: T) {
 /// Returns the values of a column if they are few, except for odd ones: those that occur once where the others occur often.
 fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usize) -> Option<Vec<T>> {
     let usual = counted.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    let is_constant = count >= MIN_CONSTANT && usual * CONSTANT.1 >= count * CONSTANT.0;
+    let is_constant = count >= MIN_CONSTANT && usual + (count / OTHERS_IN).max(1) >= count;
     let strange = if is_constant { strange.max(count - usual) } else { strange };
     if counted.len() > most + strange {
         return None;
@@ -308,6 +313,36 @@ fn range(numbers: &mut [f64], strange: usize, is_padded: bool) -> (f64, f64) {
     }
     let bound = if is_padded { 0.0 } else { least(numbers).max(least_of_few(numbers)).max(0.0) };
     (if low < 0.0 { below } else { below.max(bound) }, above)
+}
+
+/// Returns the letters of fields that have a digit, if all but a few have one.
+fn beside_digits<'t>(fields: impl Iterator<Item = &'t str>, strange: usize) -> Option<u32> {
+    let (mut without, mut beside) = (0, 0);
+    for field in fields {
+        if has_digit(field) {
+            beside |= letters(field);
+        } else {
+            without += 1;
+            if without > strange {
+                return None;
+            }
+        }
+    }
+    Some(beside)
+}
+
+fn has_digit(field: &str) -> bool {
+    field.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the letters of a field as bits, all of other scripts as one.
+fn letters(field: &str) -> u32 {
+    field.bytes().fold(0, |letters, byte| match byte {
+        b'a'..=b'z' => letters | 1 << (byte - b'a'),
+        b'A'..=b'Z' => letters | 1 << (byte - b'A'),
+        0x80.. => letters | 1 << 31,
+        _ => letters,
+    })
 }
 
 /// Returns whether a number has zeros before it, as minutes and seconds.

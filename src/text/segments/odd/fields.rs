@@ -71,7 +71,9 @@ impl Fields {
 /// Adds the fields of a line; returns its shape, a hash of the separators.
 pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
     let (bytes, is_ascii, classes) = (line.as_bytes(), line.is_ascii(), of.classes());
-    let (mut shape, mut at) = (0, 0);
+    // A rule below the names of columns is no row of them.
+    let is_rule = !bytes.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
+    let (mut shape, mut at) = (u64::from(is_rule), 0);
     while at < bytes.len() {
         let start = at;
         at = if is_ascii { at + run(&bytes[at..], classes, |class| class != 0) } else { field_end(bytes, classes, at) };

@@ -72,6 +72,42 @@ fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
 }
 
 #[test]
+fn a_word_among_hashes_is_odd_and_a_hash_without_digits_is_not() {
+    let hash = |i: usize| format!("{i}  {:06x}", i * 7_919_291 % 16_777_216);
+    assert_eq!(odd_among(hash, &[(61, "61  uncommitted")]), ["61  uncommitted"]);
+    assert_eq!(odd_among(hash, &[(61, "61  fadeca")]), Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_below_the_names_of_columns_is_no_row() {
+    let line = |i: usize| match i {
+        0 => "Package Version Editable project location".to_owned(),
+        1 => "------- ------- --------".to_owned(),
+        _ => format!("n{i} {}.{}.1", i % 9, i % 7),
+    };
+    assert!(odd_among(line, &[(61, "n61 0.4.1 /home/jan/wip")]).contains(&"n61 0.4.1 /home/jan/wip".to_owned()));
+}
+
+#[test]
+fn what_one_of_a_few_records_has_is_odd() {
+    type Record = fn(usize) -> String;
+    let cases: [(Record, &str, &str); 3] = [
+        (|i| format!("[db-{i}]\nport = 5432\nsslmode = verify\npool = 20"), "verify", "disable"),
+        (|i| format!("- name: n-{i}\n  replicas: 3\n  image: reg/n{i}:v1\n  zone: b"), "replicas: 3", "replicas: 0"),
+        (|i| format!("subject=CN = n{i}.corp\nissuer=CN = Corp CA 1\nnotAfter=Jun {i} 12:00 GMT"), "CA 1", "CA TEST"),
+    ];
+    for (record, usual, odd_one) in cases {
+        for count in 8..16 {
+            let record = |i: usize| if i == 4 { record(i).replace(usual, odd_one) } else { record(i) };
+            let text = (0..count).map(record).collect::<Vec<_>>().join("\n");
+            let units = units(&text, false, |_| 0);
+            let found: Vec<&str> = odd(&text, &units).into_iter().map(|i| units[i].line(&text)).collect();
+            assert!(found.len() == 1 && found[0].contains(odd_one), "{count} {odd_one}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn a_number_is_far_from_others_that_come_in_turn() {
     for period in 1..16 {
         for count in [100, 300, 600, 900, 1_300, 3_000] {
