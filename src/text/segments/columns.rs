@@ -107,6 +107,11 @@ impl Columns {
         }
     }
 
+    /// Returns whether a column has too many values for a category.
+    pub fn is_open(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(|column| column.is_open(self.rows))
+    }
+
     /// Returns the class of each row, and the odd cells as (row, column).
     pub fn classes(&self) -> (Vec<Class>, Vec<(u32, usize)>) {
         let mut classes = vec![Class::Plain; self.rows as usize];
@@ -161,10 +166,13 @@ impl Column {
         self.cells * 2 >= rows || self.cells >= RARE
     }
 
+    fn is_open(&self, rows: u32) -> bool {
+        self.is_free || self.values.len() > CATEGORIES.0.max(self.cells.min(rows) / CATEGORIES.1) as usize
+    }
+
     /// Returns the rows with a rare value of a category.
     fn rare(&self, rows: u32) -> Vec<u32> {
-        let few = CATEGORIES.0.max(self.cells.min(rows) / CATEGORIES.1) as usize;
-        if self.is_free || self.values.len() > few || self.values.is_empty() || !self.is_known(rows) {
+        if self.is_open(rows) || self.values.is_empty() || !self.is_known(rows) {
             return Vec::new();
         }
         let limit = (self.cells.min(rows) / RARE).max(1);

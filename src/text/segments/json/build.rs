@@ -10,7 +10,7 @@ use crate::text::segments::units::{self, Unit};
 use crate::text::segments::{Class, Kind, Segments, Span, at};
 
 use super::parse::{opens, parse, parse_string, value_start};
-use super::rows::{Rows, behind_comma, class_of, value_end};
+use super::rows::{Rows, behind_comma, class_of, tell_failure, value_end};
 use super::{Node, Shape, Tree};
 
 /// Larger rows are opened; in smaller ones the cells mean more together.
@@ -127,7 +127,7 @@ struct Build<'t> {
 
 impl Build<'_> {
     fn all(&mut self) {
-        let mut tasks = vec![Task::Node(0, Class::Plain)];
+        let mut tasks = vec![Task::Node(0, self.leaf_class(0, Shape::Object))];
         let mut depth = 0;
         while let Some(task) = tasks.pop() {
             match task {
@@ -184,6 +184,11 @@ impl Build<'_> {
         }
         if shape == Shape::Array {
             log::edges(&mut classes, (1, 1));
+        } else if self.has_failed(index, &children) {
+            // The sentences beside it say why.
+            for (class, _) in classes.iter_mut().zip(&children).filter(|(_, child)| self.is_sentence(**child)) {
+                *class = Class::Error;
+            }
         }
         let is_leaf = |child: usize| self.found[child].shape == Shape::Leaf;
         if is_root && shape == Shape::Object && !children.iter().all(|&child| is_leaf(child)) {
@@ -192,6 +197,33 @@ impl Build<'_> {
             }
         }
         children.into_iter().zip(classes).map(|(child, class)| Task::Node(child, class)).collect()
+    }
+
+    /// Returns whether an object is what a failure says, or has a member that says that it failed; not an element of an array, which
+    /// lists what may have failed.
+    fn has_failed(&self, index: usize, children: &[usize]) -> bool {
+        let source = |node: Node| &self.text[node.start as usize..node.end as usize];
+        let tells = |&child: &usize| {
+            let node = self.found[child];
+            node.shape == Shape::Leaf && tell_failure(source(node))
+        };
+        let is_member = source(self.found[index]).starts_with(['"', '\'']);
+        (index == 0 && children.iter().any(tells)) || (is_member && tell_failure(self.head(index)))
+    }
+
+    /// Returns the key and the first byte of a member.
+    fn head(&self, index: usize) -> &str {
+        let Node { start, end, .. } = self.found[index];
+        let value = value_start(self.text.as_bytes(), start as usize).unwrap_or(end as usize);
+        &self.text[start as usize..(value + 1).min(end as usize)]
+    }
+
+    /// Returns whether a member is a string of several words.
+    fn is_sentence(&self, index: usize) -> bool {
+        let Node { start, end, .. } = self.found[index];
+        let value = value_start(self.text.as_bytes(), start as usize).unwrap_or(start as usize);
+        let value = &self.text[value..end as usize];
+        value.starts_with(['"', '\'']) && value.contains(' ')
     }
 
     /// Returns the classes of plain values or members, read as the lines of a text; none for few of them, or containers.

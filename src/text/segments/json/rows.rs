@@ -6,10 +6,11 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::text::json_string;
-use crate::text::segments::Class;
 use crate::text::segments::columns::Columns;
+use crate::text::segments::odd;
 use crate::text::segments::records::{DIFFERENT, is_wordy};
 use crate::text::segments::severity::{Level, scan};
+use crate::text::segments::{Class, at};
 
 use super::Shape;
 use super::build::OPENED_ROW_BYTES;
@@ -31,6 +32,8 @@ pub struct Rows {
     order: Vec<Known>,
     /// The cells of large rows.
     cells: Vec<Cell>,
+    /// By column: what its strings say, with their rows.
+    strings: Vec<Vec<(u32, Range<usize>)>>,
 }
 
 /// A cell of a large row.
@@ -83,8 +86,10 @@ impl Rows {
         let mut open: Vec<Open> = Vec::new();
         let (mut position, mut path, mut column) = (range.start, 0, MAX_COLUMNS);
         let is_container = |position: usize| opens(bytes[position]);
+        // An empty container is a value: elements have columns of their own.
+        let is_empty = |position: usize| bytes.get(skip_spaces(bytes, position + 1)).is_some_and(|byte| closes(*byte));
         while position < range.end && (is_container(position) || !open.is_empty()) {
-            if is_container(position) && open.len() < MAX_DEPTH {
+            if is_container(position) && open.len() < MAX_DEPTH && !is_empty(position) {
                 let is_object = bytes[position] == b'{';
                 let is_listed = open.last().is_some_and(|outside| outside.is_listed || !is_object);
                 open.push(Open { path, is_object, is_listed, place: 0 });
@@ -94,7 +99,7 @@ impl Rows {
                 if matches!(bytes[position], b'"' | b'\'') && end > position + 1 {
                     is_error |= scan(&text[position + 1..end - 1], false).level >= Level::Weak;
                 }
-                if column < MAX_COLUMNS && !is_container(position) {
+                if column < MAX_COLUMNS && (!is_container(position) || is_empty(position)) {
                     cells.push((column, position..end));
                 }
                 position = behind_comma(bytes, end);
@@ -132,6 +137,12 @@ impl Rows {
             if is_large {
                 self.cells.push(Cell { row, column, source: cell.clone() });
             }
+            if matches!(bytes[cell.start], b'"' | b'\'') {
+                if column >= self.strings.len() {
+                    self.strings.resize_with(column + 1, Vec::new);
+                }
+                self.strings[column].push((row, cell.start + 1..cell.end - 1));
+            }
             self.columns.cell(row, column, &bytes[cell]);
         }
         row
@@ -167,7 +178,14 @@ impl Rows {
 
     /// Returns the class of each row of `text`, and where odd cells of large rows start, with those that name these rows.
     pub fn classes(&self, text: &str) -> (Vec<Class>, Vec<usize>) {
-        let (classes, odd) = self.columns.classes();
+        let (mut classes, mut odd) = self.columns.classes();
+        for (column, strings) in self.strings.iter().enumerate().filter(|(column, _)| self.columns.is_open(*column)) {
+            let said = strings.iter().map(|(row, said)| (*row as usize, &text[said.clone()]));
+            for row in odd::pattern_of(said).map_or_else(Vec::new, |pattern| pattern.odd) {
+                classes[row] = classes[row].or(Class::Outlier);
+                odd.push((at(row), column));
+            }
+        }
         let odd: HashSet<(u32, usize)> = odd.into_iter().collect();
         let rows: HashSet<u32> = odd.iter().map(|(row, _)| *row).collect();
         let naming = if odd.is_empty() { Vec::new() } else { self.naming(text) };
@@ -239,31 +257,32 @@ pub fn value_end(bytes: &[u8], position: usize) -> usize {
 ///
 /// A string may report an error, and so may a key such as `error` with a value.
 pub fn class_of(source: &str, parent: Shape) -> Class {
+    let is_error = |(inner, value): (&str, Option<&[u8]>)| match value {
+        Some(value) if parent == Shape::Object => is_failure(inner.as_bytes(), value),
+        // "description": "what to do when it cannot be found" is prose; one or two words are a verdict.
+        _ => scan(inner, false).level >= if inner.len() > 60 { Level::Strong } else { Level::Weak },
+    };
+    if strings(source).any(is_error) { Class::Error } else { Class::Plain }
+}
+
+/// Returns whether members say that what their object tells of has failed.
+pub fn tell_failure(members: &str) -> bool {
+    strings(members).any(|(key, value)| value.is_some_and(|value| is_failure(key.as_bytes(), value)))
+}
+
+/// Iterates over the strings of a leaf; with what follows behind the colon of a key.
+fn strings(source: &str) -> impl Iterator<Item = (&str, Option<&[u8]>)> {
     let bytes = source.as_bytes();
     let mut position = 0;
-    while let Some(&byte) = bytes.get(position) {
-        if !matches!(byte, b'"' | b'\'') {
-            position += 1;
-            continue;
-        }
+    std::iter::from_fn(move || {
+        position += bytes.get(position..)?.iter().position(|byte| matches!(byte, b'"' | b'\''))?;
         let end = json_string::end_in_any_quotes(bytes, position).unwrap_or(bytes.len());
         let inner = source.get(position + 1..end - 1).unwrap_or_default();
         let behind = skip_spaces(bytes, end);
-        if parent == Shape::Object && bytes.get(behind) == Some(&b':') {
-            position = skip_spaces(bytes, behind + 1);
-            if is_failure(inner.as_bytes(), &bytes[position.min(bytes.len())..]) {
-                return Class::Error;
-            }
-            continue;
-        }
-        // "description": "what to do when it cannot be found" is prose; one or two words are a verdict.
-        let least = if inner.len() > 60 { Level::Strong } else { Level::Weak };
-        if scan(inner, false).level >= least {
-            return Class::Error;
-        }
-        position = end;
-    }
-    Class::Plain
+        let is_key = bytes.get(behind) == Some(&b':');
+        position = if is_key { skip_spaces(bytes, behind + 1) } else { end };
+        Some((inner, bytes.get(position..).filter(|_| is_key)))
+    })
 }
 
 /// `"error": "…"`, `"exit_code": 1`, `"success": false`.
@@ -275,6 +294,14 @@ fn is_failure(key: &[u8], value: &[u8]) -> bool {
         || (is(&[b"exit_code", b"exitcode", b"exitstatus", b"returncode", b"exit"])
             && matches!(value, [b'1'..=b'9' | b'-', ..]))
         || (is(&[b"success", b"ok", b"passed"]) && value.starts_with(b"false"))
+        || (is(&[b"status", b"code", b"status_code", b"statusCode", b"http_status", b"httpStatus"])
+            && is_refusal(value))
+}
+
+/// `403`, `"503 Service Unavailable"`.
+fn is_refusal(value: &[u8]) -> bool {
+    let code = value.strip_prefix(b"\"").unwrap_or(value);
+    matches!(code, [b'4' | b'5', b'0'..=b'9', b'0'..=b'9', rest @ ..] if !rest.first().is_some_and(u8::is_ascii_alphanumeric))
 }
 
 #[cfg(test)]

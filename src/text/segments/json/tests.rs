@@ -135,6 +135,40 @@ fn text_in_strings_is_read_as_the_text_that_it_is() {
 }
 
 #[test]
+fn a_string_of_another_form_stands_out_where_all_values_differ() {
+    type Cell = fn(usize) -> Value;
+    let cases: [(Cell, Value); 6] = [
+        (|i| json!(format!("https://n{i}.corp.example/v1")), json!("http://localhost:9/m")),
+        (|i| json!(format!("job {i} is deployed to staging")), json!("never restart the payment worker by hand")),
+        (|i| json!(format!("{}Mi", 10 + i * 7 % 80)), json!("64Gi")),
+        (|i| json!(format!("10.0.{i}.{}", i * 7 % 250)), json!("203.0.113.9")),
+        (|i| json!(format!("{:07x}", i * 7_919_291 % 268_435_455)), json!("uncommitted")),
+        (|i| json!([format!("read_{i}")]), json!([])),
+    ];
+    for (cell, odd) in cases {
+        let row = |i: usize| json!({"id": i, "of": if i == 77 { odd.clone() } else { cell(i) }});
+        let rows: Vec<String> = (0..150).map(|i| row(i).to_string()).collect();
+        for text in [format!("[{}]", rows.join(",")), rows.join("\n")] {
+            let out = with_classes(&text, &[Class::Outlier], None);
+            assert!(out.contains(&rows[77]) && out.len() < 400, "{odd}: {out}");
+        }
+    }
+}
+
+#[test]
+fn what_an_object_says_of_its_failure_is_an_error() {
+    for failure in [
+        json!({"url": "https://api.example/v1/quota", "status": 403, "detail": "token lacks scope billing:read"}),
+        json!({"error": {"code": "E42", "at": "2026-11-27T10:00:00Z", "id": "7f3a91c2", "detail": "token lacks scope billing:read"}}),
+        json!({"status": 403, "detail": "token lacks scope"}),
+    ] {
+        assert_eq!(class_of(&failure.to_string(), "token lacks"), Class::Error, "{failure}");
+    }
+    let done = json!({"url": "https://api.example/v1/quota", "status": 201, "detail": "token has scope billing:read"});
+    assert_ne!(class_of(&done.to_string(), "token has"), Class::Error);
+}
+
+#[test]
 fn an_odd_cell_of_a_large_row_comes_with_what_names_the_row() {
     let state = |i: usize| if i == 26 { json!({"waiting": "back-off"}) } else { json!({"running": "since 10:00"}) };
     let pod = |i: usize| {
