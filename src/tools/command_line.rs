@@ -3,10 +3,59 @@
 use serde_json::Value;
 
 /// Programs of a command line that look and change nothing, and what makes one of them change something all the same.
-const LOOKING: [&str; 18] = [
-    "ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "file", "stat", "pwd", "which", "du", "df", "diff",
-    "tree", "sort", "uniq",
+const LOOKING: [&str; 41] = [
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "grep",
+    "rg",
+    "find",
+    "wc",
+    "file",
+    "stat",
+    "pwd",
+    "which",
+    "du",
+    "df",
+    "diff",
+    "tree",
+    "sort",
+    "uniq",
+    "cd",
+    "cut",
+    "jq",
+    "realpath",
+    "md5sum",
+    "sha256sum",
+    "uptime",
+    "free",
+    "uname",
+    "ping",
+    "whoami",
+    "id",
+    "w",
+    "ps",
+    "nproc",
+    "lscpu",
+    "lsblk",
+    "printenv",
+    "dig",
+    "nslookup",
+    "ss",
+    "netstat",
+    "vmstat",
 ];
+/// Programs that look where the first word behind them says so.
+const LOOKING_BY_VERB: [&str; 10] =
+    ["git", "kubectl", "docker", "podman", "helm", "systemctl", "pip", "npm", "brew", "apt"];
+const LOOKING_VERBS: [&str; 16] = [
+    "status", "log", "logs", "diff", "show", "blame", "get", "list", "ls", "describe", "ps", "images", "inspect",
+    "info", "search", "view",
+];
+/// Short and long options with which `curl` sends or saves something.
+const SENDING: [char; 6] = ['X', 'd', 'F', 'T', 'o', 'O'];
+const SENDING_LONG: [&str; 7] = ["data", "request", "form", "upload", "output", "remote", "json"];
 const CHANGED_BY: [&str; 7] = [">", "-delete", "-exec", "-ok", "$(", "`", " -o "];
 
 /// Programs that print the files that they are given, or lines of these.
@@ -41,11 +90,30 @@ pub fn only_looks(arguments: &Value) -> bool {
 
 fn looks(command: &str) -> bool {
     let command = without_errors(command);
-    let mut programs =
-        command.split(['|', ';', '&', '\n']).filter_map(|part| part.split_whitespace().next()).peekable();
+    let words = words(&command);
+    let mut programs = words.split(Option::is_none).filter(|program| !program.is_empty()).peekable();
     programs.peek().is_some()
         && !CHANGED_BY.iter().any(|word| command.contains(word))
-        && programs.all(|program| LOOKING.contains(&program))
+        && programs.all(|program| program_looks(&program.iter().flatten().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// Returns whether a program with its arguments changes nothing.
+fn program_looks(words: &[&str]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let sends = |argument: &&str| match (argument.strip_prefix("--"), argument.strip_prefix('-')) {
+        (Some(long), _) => SENDING_LONG.iter().any(|sending| long.starts_with(sending)),
+        (None, Some(short)) => short.contains(SENDING),
+        (None, None) => false,
+    };
+    match *program {
+        // The clock is set by `-s` and by a bare number.
+        "date" => arguments
+            .iter()
+            .all(|argument| argument.starts_with(['+', '-']) && !argument.trim_start_matches('-').starts_with('s')),
+        "curl" => !arguments.iter().any(sends),
+        _ if LOOKING_BY_VERB.contains(program) => arguments.first().is_some_and(|verb| LOOKING_VERBS.contains(verb)),
+        _ => LOOKING.contains(program),
+    }
 }
 
 /// Returns what the arguments of a shell give as its command line: a text, or its words.
@@ -183,9 +251,19 @@ mod tests {
 
     #[test]
     fn a_command_line_that_only_looks_has_no_other_program_and_writes_nothing() {
-        for command in
-            ["ls -la", "cat /etc/hostname | sort | uniq -c", "grep -rn TODO src 2>/dev/null", "find . -name a"]
-        {
+        for command in [
+            "ls -la",
+            "cat /etc/hostname | sort | uniq -c",
+            "grep -rn TODO src 2>/dev/null",
+            "find . -name a",
+            "grep -e 'a|b; c' src",
+            "date +%F && ls",
+            "uptime; free -m | head -2",
+            "ping -c 1 home",
+            "curl -sS 'https://wttr.in/Graz?m&format=3'",
+            "cd /w && git status && git log -1",
+            "kubectl get pods -n prod",
+        ] {
             assert!(looks(command), "{command}");
         }
         for arguments in [
@@ -221,6 +299,14 @@ mod tests {
             "pay 5",
             "echo paid",
             "python pay.py",
+            "date -s 10:00",
+            "date --set=10:00",
+            "curl -sX POST https://pay.me",
+            "curl --data a=1 https://pay.me",
+            "git commit -m status",
+            "git -C /w push",
+            "kubectl delete pod a",
+            "docker",
         ] {
             assert!(!looks(command), "{command}");
         }
