@@ -142,6 +142,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.before = self.texts_before(&blocks, &documents);
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);
+        scoring.answer_with_records(|document| {
+            let Place { entry, piece, block } = self.places[document];
+            block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block))
+        });
         let stated = self.pinned_tokens(&pins, |claim| claim >= Claim::Fact || claim == Claim::Brief);
         self.list_lines(self.pinned_tokens(&pins, |claim| claim == Claim::Rule));
         self.reserve_lines(&mut frames);

@@ -6,6 +6,7 @@
 //! (`training/`). What people and the model say in words is ranked by its relevance (BM25) to the last message of the user,
 //! together with its neighbours.
 
+mod records;
 mod relevance;
 mod repeats;
 
@@ -18,7 +19,7 @@ use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tools::Effect;
 
-pub use relevance::{Idf, asks_for_nothing};
+pub use relevance::{ANSWERS, Idf, asks_for_nothing};
 
 use super::ablation::{Mechanism, is_on};
 use super::facts::{Asked, Fact, NONE, QueryMatch, TermIndex};
@@ -99,6 +100,8 @@ pub struct Scoring {
     /// By part, over all documents: where its mentions end, and its relevance.
     ends: Vec<u32>,
     relevance: Vec<f32>,
+    /// Parts with much of what the user asks for, and the relevance of that.
+    answering: Vec<(f32, u32)>,
     facts: Vec<Fact>,
     /// By part, over all documents: its document.
     owners: Vec<u32>,
@@ -138,6 +141,7 @@ impl Scoring {
             offsets: Vec::with_capacity(documents.len() + 1),
             ends: Vec::with_capacity(parts),
             relevance: Vec::new(),
+            answering: Vec::new(),
             facts: Vec::with_capacity(total / 4),
             owners: Vec::with_capacity(parts),
             uptakes: Vec::with_capacity(documents.len()),

@@ -14,7 +14,7 @@ use crate::text::excerpt;
 use crate::text::segments::Kind;
 use crate::tokens::{ContentMemory, Recount, TokenCounter, Tokens};
 
-use super::scoring::{Author, Document, Scoring};
+use super::scoring::{ANSWERS, Author, Document, Scoring};
 use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 
 /// A large result is shortened in every call that has it.
@@ -30,9 +30,6 @@ pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Mark
 
 /// How much the call asks for its words: next to nothing beside its names, of which the shares count.
 const BY_NAME: f32 = 0.01;
-
-/// Relevance of a part that has half of what the question asks for: see [`Scoring::relevance`].
-const ANSWERS: f32 = 1.0;
 
 /// What a text may answer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -129,6 +126,7 @@ impl Cut<'_> {
         let (messages, question) =
             (documents.len(), documents.iter().position(|document| document.author == Author::User));
         let mut scoring = Scoring::new(documents, messages, question);
+        scoring.answer_with_records(|_| text);
         let answering: Vec<usize> =
             (0..analysis.parts.len()).filter(|&part| scoring.relevance(messages - 1, part) >= ANSWERS).collect();
         let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
@@ -219,6 +217,25 @@ mod tests {
         let (short, _) = within(&log(), Tokens(200), counter(), Marks::default()).unwrap();
         assert!(short.starts_with("$ ./serve --port 8080\n"), "{short}");
         assert!(short.ends_with("ERROR: out of memory at request 600\nExit code: 137\n"), "{short}");
+    }
+
+    #[test]
+    fn the_record_that_is_asked_for_keeps_its_value_and_others_do_not_take_its_room() {
+        let user =
+            |i: usize| format!("*** {i}. row ***\n  User: node-{}\n  Host: %\n  Max: {}\n", i * 37 % 991, 5_400 + i);
+        let lint = |i: usize| format!("src/node-{}.ts\n  {i}:5  warning  Missing type  explicit\n\n", i * 37 % 991);
+        let records: [(fn(usize) -> String, &str, &str); 2] = [
+            (user, "What is Max of the user node-119?", "  Max: 5430\n"),
+            (lint, "What does it say about src/node-119.ts?", "  30:5  warning"),
+        ];
+        for (record, asked, value) in records {
+            let text: String = (0..150).map(record).collect();
+            let question = Question { asked, ..Question::default() };
+            let (counter, marks) = (counter(), Marks::default());
+            let cut = Cut { text: &text, max_tokens: Tokens(120), counter, marks, question };
+            let short = cut.cached().unwrap().0;
+            assert!(short.contains(value), "{short}");
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use crate::text::estimate::count;
-use crate::text::terms::ShortTerm;
+use crate::text::terms::{ShortTerm, scan};
 
 use super::super::facts::{Fact, QueryMatch};
+use super::records::{MOST_ASKED, NAMED};
 use super::{Author, Document, Scoring, mentioned};
 
 /// BM25's `k1` and `b`. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.
@@ -21,7 +22,7 @@ static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
         the their them then there these they this those through too under until very was were what when where which while \
         who whom whose why will with would yes you your";
     let mut terms = HashSet::new();
-    crate::text::terms::scan(words, |term, _| {
+    scan(words, |term, _| {
         terms.insert(term.short());
     });
     terms
@@ -34,6 +35,9 @@ const TOGETHER: f32 = 0.75;
 
 /// Relevance of a part with all that the request is about.
 const ANSWER: f32 = 5.0;
+
+/// Relevance of a part that has half of that.
+pub const ANSWERS: f32 = 1.0;
 
 /// Parts with a term that may answer: one in so many, and as many in a short conversation.
 const ANSWERS_IN: usize = 8;
@@ -111,18 +115,24 @@ impl Scoring {
             }
         }
         let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
-        // By term: its weight among all, among names, and among the user's rare words.
+        // By term: its weight among all, among names, among the user's rare words, and among all of the user's.
         let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
             let has_answer = fact.mentions > asking.mentions && usize::from(fact.mentions) <= most;
             let is_asked = asking.mentions > 0 && !STOP_WORDS.contains(&fact.term);
             let weight = (query_match.asked * idf.at(fact.mentions.into())).max(0.0);
             let is_rare = asking.is_users && has_answer && usize::from(fact.mentions) <= most / 2;
-            [asking.is_users || has_answer, has_answer && fact.term.kind().is_name(), is_rare]
-                .map(|counts| if is_asked && counts { weight } else { 0.0 })
+            [
+                asking.is_users || has_answer,
+                has_answer && fact.term.kind().is_name(),
+                is_rare,
+                asking.is_users && fact.mentions > asking.mentions,
+            ]
+            .map(|counts| if is_asked && counts { weight } else { 0.0 })
         };
-        let weights: Vec<[f32; 3]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
+        let weights: Vec<[f32; 4]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
         // Every part with an asked term is related.
-        let all = [0, 1, 2].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
+        let all = [0, 1, 2, 3].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
+        let is_question = asking.iter().filter(|asking| asking.is_users).count() <= MOST_ASKED;
         let mut ids: Vec<u32> = Vec::new();
         for &(part, _) in related {
             let of_part = mentioned(&self.numbers, &self.ends, part as usize);
@@ -135,7 +145,15 @@ impl Scoring {
             };
             let rare = ids.iter().filter(|&&id| weights[id as usize][2] > 0.0).count();
             let of_words = if rare > 1 { share(2) } else { 0.0 };
-            self.relevance[part as usize] += ANSWER * share(0).max(share(1)).max(of_words).powi(2);
+            let relevance = ANSWER * share(0).max(share(1)).max(of_words).powi(2);
+            self.relevance[part as usize] += relevance;
+            let of_users = share(3).max(of_words);
+            // One word may be in any line.
+            let words = ids.iter().filter(|&&id| weights[id as usize][3] > 0.0).count();
+            let is_named = share(1) > 0.0 || words > 1;
+            if is_question && is_named && of_users >= NAMED && self.has_records(part) {
+                self.answering.push((relevance.max(ANSWER * of_users.powi(2)), part));
+            }
         }
     }
 

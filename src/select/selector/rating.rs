@@ -5,7 +5,7 @@ use crate::text::estimate::count;
 use crate::text::segments::Class;
 
 use super::super::queue::Choice;
-use super::super::scoring::{Author, Document, Scoring};
+use super::super::scoring::{ANSWERS, Author, Document, Scoring};
 use super::{Selector, Unit};
 
 /// The worth of a part; computed once, for parts are rated again and again.
@@ -32,16 +32,17 @@ impl Rating {
             let factor = if scoring.says_little(document) { QUIET_TALK } else { 1.0 };
             return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
         }
+        let relevance = scoring.relevance(document, part);
         let (class, factor) = match class {
             _ if !scoring.has_classes() => (0.0, 1.0),
             Class::Error => (crowds.errors * STRIKING, 1.0),
             Class::Outlier => (crowds.outliers * STRIKING, 1.0),
             Class::Header if scoring.is_end(document, part) => (STRIKING, 1.0),
             Class::NearError | Class::Header => (crowds.errors.min(crowds.outliers) * HELPFUL, 1.0),
-            Class::Repeat | Class::Noise => (0.0, QUIET),
-            Class::Plain | Class::Edge => (0.0, 1.0),
+            Class::Repeat | Class::Noise if relevance < ANSWERS => (0.0, QUIET),
+            Class::Repeat | Class::Noise | Class::Plain | Class::Edge => (0.0, 1.0),
         };
-        Self { named: factor, otherwise: (RELEVANCE * scoring.relevance(document, part) + class) * factor }
+        Self { named: factor, otherwise: (RELEVANCE * relevance + class) * factor }
     }
 
     /// Returns the rating of a part in a text of this weight; `length` is the worth of its length.

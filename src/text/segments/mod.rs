@@ -6,6 +6,7 @@
 //! `detect` finds the kind. Flat kinds are split in [`units`] and classed by one function each; JSON is a tree ([`json`]).
 //! `severity` finds errors and templates, `columns` the rows that differ.
 
+mod around;
 mod code;
 mod columns;
 mod detect;
@@ -22,6 +23,7 @@ mod units;
 
 use std::ops::Range;
 
+pub use around::record;
 use json::Tree;
 
 use super::elision::Marks;

@@ -16,7 +16,7 @@ use crate::tokens::BuildMixedHasher;
 /// Least records of a text, and lines with a key that tell whether their values are names.
 const MIN_RECORDS: usize = 5;
 /// Most lines of a record.
-const MAX_LINES: usize = 64;
+pub const MAX_LINES: usize = 64;
 /// Least lines of a group with its header, on average, and most of them.
 const MIN_GROUP: usize = 3;
 const MAX_GROUP_LINES: usize = 256;
@@ -32,11 +32,11 @@ const LETTERS: usize = 50;
 const MAX_NAMED: usize = 24;
 
 /// A line as a key and its value.
-struct Line {
-    unit: usize,
-    indent: usize,
+pub struct Line {
+    pub unit: usize,
+    pub indent: usize,
     /// Its index among the keys.
-    key: usize,
+    pub key: usize,
     has_value: bool,
 }
 
@@ -89,14 +89,14 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
     names.into_iter().map(|line| records.lines[line].unit).collect()
 }
 
-struct Records {
-    lines: Vec<Line>,
+pub struct Records {
+    pub lines: Vec<Line>,
     /// In the order of their first lines.
     keys: Vec<Key>,
 }
 
 impl Records {
-    fn of(text: &str, units: &[Unit]) -> Self {
+    pub fn of(text: &str, units: &[Unit]) -> Self {
         let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new() };
         let mut known: HashMap<u64, usize, BuildMixedHasher> = HashMap::default();
         let mut values: HashSet<(usize, u64), BuildMixedHasher> = HashSet::default();
@@ -128,7 +128,7 @@ impl Records {
     }
 
     /// Returns the key of the first line of each record.
-    fn opener(&self) -> Option<usize> {
+    pub fn opener(&self) -> Option<usize> {
         let may_open = |&key: &usize| self.keys[key].lines >= MIN_RECORDS;
         (0..self.keys.len()).filter(may_open).take(OPENERS).find(|&opener| self.opens(opener))
     }
