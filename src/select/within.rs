@@ -224,12 +224,11 @@ mod tests {
         let user =
             |i: usize| format!("*** {i}. row ***\n  User: node-{}\n  Host: %\n  Max: {}\n", i * 37 % 991, 5_400 + i);
         let lint = |i: usize| format!("src/node-{}.ts\n  {i}:5  warning  Missing type  explicit\n\n", i * 37 % 991);
-        let records: [(fn(usize) -> String, &str, &str); 2] = [
-            (user, "What is Max of the user node-119?", "  Max: 5430\n"),
-            (lint, "What does it say about src/node-119.ts?", "  30:5  warning"),
-        ];
-        for (record, asked, value) in records {
-            let text: String = (0..150).map(record).collect();
+        let text_of = |record: &dyn Fn(usize) -> String| (0..150).map(record).collect::<String>();
+        for (text, asked, value) in [
+            (text_of(&user), "What is Max of the user node-119?", "  Max: 5430\n"),
+            (text_of(&lint), "What does it say about src/node-119.ts?", "  30:5  warning"),
+        ] {
             let question = Question { asked, ..Question::default() };
             let (counter, marks) = (counter(), Marks::default());
             let cut = Cut { text: &text, max_tokens: Tokens(120), counter, marks, question };
