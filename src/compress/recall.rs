@@ -22,6 +22,8 @@ use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
 use passages::{QUESTION_BYTES, Search};
 
 /// Share of the budget for the quotes of a message, and their least and most tokens.
+///
+/// With .08, .15 and .2 .422, .436 and .456 of the evidence of meetings stays at a quarter of the tokens.
 const SHARE: f64 = 0.15;
 const MIN_TOKENS: Tokens = Tokens(200);
 const MAX_TOKENS: Tokens = Tokens(2_000);
