@@ -132,23 +132,21 @@ impl<'t, 's> Found<'_, 't, 's> {
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
             if is_shown && lost.is_empty() {
                 // Who asks again does not say the answer.
-                if source.role == Role::User && answers.is_empty() && source.passage(part).contains(['?', '？']) {
+                if source.asks(part) && answers.is_empty() {
                     continue;
                 }
                 self.known.push((source, part));
                 break;
             }
-            for source in Some(source).filter(|_| !is_shown || source.role == Role::User).into_iter().chain(lost) {
-                let groups = self.groups();
+            let groups = self.groups();
+            let found = Some(source).filter(|_| !is_shown || source.role == Role::User).into_iter().chain(lost);
+            for source in found.filter(|_| groups.len() < max_groups || groups.contains(&source.group)) {
                 // Of a short answer the part does not matter.
                 let part = if source.found.iter().any(|(other, _)| *other == part) { part } else { 0 };
                 match self.lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
                     Some(known) if known.parts.contains(&part) => {}
                     Some(known) => known.parts.push(part),
-                    None if groups.len() < max_groups || groups.contains(&source.group) => {
-                        self.lost.push(Lost { source, parts: vec![part], is_named_later: false });
-                    }
-                    None => {}
+                    None => self.lost.push(Lost { source, parts: vec![part], is_named_later: false }),
                 }
             }
         }
@@ -333,6 +331,11 @@ impl Source<'_> {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }
 
+    /// Returns whether the user asks in a part.
+    fn asks(&self, part: usize) -> bool {
+        self.role == Role::User && self.passage(part).contains(['?', '？'])
+    }
+
     /// Returns the short texts that answer this one, newest first: the result of a call's arguments, what the rest of its turn says to
     /// a short message of the user, and the results that a short message of the model sums up.
     fn answers<'t>(&self, sources: &'t [Self]) -> Vec<&'t Self> {
@@ -444,15 +447,16 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         if subjects.len() > 1 { subjects } else { Vec::new() }
     }
 
-    /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words.
+    /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words; not
+    /// where the user asks.
     fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
         let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
         let names = has & self.terms.all_names();
         let words = has & !names;
         let of = |later: &'t Source<'s>| {
             let is_about = later.group > source.group && (words == 0 || self.by_group[later.group] & words != 0);
-            let mut parts = later.found.iter().rev().filter(move |(_, found)| is_about && found & names == names);
-            parts.next().map(|(part, _)| (later, *part))
+            let says = |(part, found): &&(usize, u128)| is_about && found & names == names && !later.asks(*part);
+            later.found.iter().rev().find(says).map(|(part, _)| (later, *part))
         };
         self.sources.iter().rev().find_map(of).filter(|_| names != 0)
     }
