@@ -520,6 +520,39 @@ fn the_newest_plan_stays_however_long_ago_it_was_stated() {
 }
 
 #[test]
+fn what_was_written_stays_where_lines_of_much_that_was_shown_do() {
+    let written = serde_json::json!({
+        "path": "NOTES.md",
+        "content": "# Findings\n- callers are listed\n- keep the gateway on the old port\n- billing must be asked first\n- then remove the client\n- both shards are next\n",
+    })
+    .to_string();
+    for (beside, result) in [(false, "Successfully wrote 160 bytes"), (true, "Wrote it")] {
+        let mut messages = vec![Owned::new(Role::User, "Move the shop.")];
+        for i in 0..60 {
+            let id = format!("call_{i}");
+            let shown = || lines(60, |j| format!("def f_{i}_{j}(a): return a * {}", j * i % 97));
+            if i == 5 {
+                let mut calling = Owned::calling(&["written"], "write_file", &written);
+                let mut results = vec![Owned::result("written", "write_file", result)];
+                if beside {
+                    calling.calls.extend(Owned::calling(&["beside"], "exec", r#"{"command": "cat a.py"}"#).calls);
+                    results.push(Owned::result("beside", "exec", shown()));
+                }
+                messages.push(calling);
+                messages.extend(results);
+            }
+            messages.push(Owned::calling(&[&id], "exec", &format!(r#"{{"command": "cat src/m{i}.py"}}"#)));
+            messages.push(Owned::result(&id, "exec", shown()));
+        }
+        for percent in [10, 30, 60] {
+            let short = fit(&messages, percent);
+            let stays = |message: &Owned| message.calls.iter().any(|call| call.arguments.as_ref() == Some(&written));
+            assert!(short.iter().any(stays), "{percent} %, beside another call: {beside}");
+        }
+    }
+}
+
+#[test]
 fn notes_give_way_before_the_newest_call_does() {
     let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
     messages.extend(conversation(&[("read_file", "{}", &log()), ("read_file", "{}", &rows())], "Who owns order 5512?"));

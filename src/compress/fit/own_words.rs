@@ -10,11 +10,13 @@ use crate::select::selector::{Block, Selector};
 use crate::text::conclusions::concludes;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
-use crate::tools::{Progress, progress};
+use crate::tokens::Tokens;
+use crate::tools::{Progress, has_failed, progress};
 
 use super::{FRAMING, Fit};
 use crate::compress::candidates::Candidate;
 use crate::compress::documents::{Place, Span, Stated};
+use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
 use crate::compress::said::{LITTLE, OFTEN, RARER};
 
@@ -45,6 +47,14 @@ const BESIDE_CALLS_SHARE: f32 = 0.22;
 
 /// The same for calls that say how the work stands: the newest plan of each tool, and what runs beside the conversation.
 const PROGRESS_SHARE: f32 = 0.2;
+
+/// The same for what was done through arguments, newest first, and the share of all the room that one such call may have. Of one file
+/// written among 160 that were shown, 64,000 tokens lose what it says in 33 of 34 requests without this, in none with it; recall at
+/// 25, 50 and 75 % is .766, .902 and .986 without it, .766, .903 and .986 with it.
+const CHANGES_SHARE: f32 = 0.1;
+const CHANGE_SHARE: f32 = 0.06;
+/// A line of the ledger says about as much as shorter arguments.
+const LINE_TOKENS: f32 = 32.0;
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
@@ -260,6 +270,7 @@ impl Fit<'_, '_, '_> {
         self.settle_if_sure(selector);
         self.take_progress(selector);
         self.take_conclusions(selector, talk.is_work);
+        self.take_changes(selector);
         self.settle_if_sure(selector);
     }
 
@@ -278,6 +289,43 @@ impl Fit<'_, '_, '_> {
                 selector.take_within(limit, |selector| selector.take_whole(position));
             }
         }
+    }
+
+    /// Takes calls that changed something, say it in their arguments rather than in their result, and are short beside the room;
+    /// newest first. What was looked up can be looked up again, and weighed by its names it would go behind a few lines of each
+    /// of many results. Other calls of the same message come at their shortest.
+    fn take_changes(&self, selector: &mut Selector<'_>) {
+        let limit = self.limit(selector, CHANGES_SHARE);
+        let most = self.room * CHANGE_SHARE;
+        for (position, group) in self.before_newest().rev() {
+            for entry in (group.start..group.end).rev().filter(|&entry| self.draft.entries[entry].effect.is_changing())
+            {
+                let Some((_, call)) = self.draft.entries[entry].answers else { continue };
+                let is_arguments = |slot: Slot| slot == Slot::Arguments(call);
+                let pieces = &self.draft.entries[group.start].pieces;
+                let written: Tokens =
+                    pieces.iter().filter(|piece| is_arguments(piece.slot)).map(|piece| piece.tokens).sum();
+                let (written, answered) = (written.as_f32(), self.draft.entries[entry].tokens().as_f32());
+                let is_short = written >= LINE_TOKENS && answered <= written && written + answered <= most;
+                if !is_short || self.has_failed(entry) {
+                    continue;
+                }
+                let of_call = |&block: &usize| {
+                    let Candidate { entry: of, piece, .. } = self.candidates[block];
+                    of == entry || (of == group.start && is_arguments(self.draft.entries[of].pieces[piece].slot))
+                };
+                let blocks = selector.blocks(position);
+                selector.take_within(limit, |selector| {
+                    selector.take_frame(position);
+                    blocks.filter(of_call).for_each(|block| selector.take_block(block));
+                });
+            }
+        }
+    }
+
+    fn has_failed(&self, entry: usize) -> bool {
+        let result = self.draft.entries[entry].pieces.first().map(|piece| self.draft.source(entry, piece));
+        result.is_some_and(has_failed)
     }
 
     /// Takes what the model says in messages without calls, then what it concludes beside calls, with these and their results
