@@ -5,6 +5,7 @@ mod fields;
 mod made;
 mod outcome;
 mod plans;
+mod running;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use made::made;
 pub use outcome::{changed_nothing, exit_code, has_failed};
 pub use plans::{Progress, progress};
+pub use running::running;
 
 /// The effect of a tool call.
 ///

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tools::{Effect, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made};
+use crate::tools::{Effect, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running};
 
 use super::elision;
 use super::language::Language;
@@ -49,8 +49,9 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     // Success is not stated.
     let ended = result.and_then(|result| outcome(result, named)).filter(|outcome| !is_zero(outcome));
     let made = || match named {
-        Effect::Changes => result.and_then(|result| receipt(tool, result)),
-        Effect::RunsCommand => result.and_then(link),
+        Effect::Changes => result.and_then(|result| receipt(tool, result).or_else(|| running(result))),
+        Effect::RunsCommand => result.and_then(|result| link(result).or_else(|| running(result))),
+        Effect::Unknown => result.and_then(running),
         _ => None,
     };
     if let Some(outcome) = ended.or_else(made) {
