@@ -102,12 +102,12 @@ impl Recalls {
         let is_system = |index: &usize| view[*index].role == Role::System;
         let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
         let (mut used, mut quotes) = (request.tools_tokens() + REPLY + system + made.tokens, Tokens::ZERO);
+        let is_exceeded = |used: Tokens, quotes: Tokens| used <= budget && used + quotes > budget;
         let mut digest = Digest::default();
         for index in (step.at..view.len()).filter(|index| !is_system(index)) {
             let message = &view[index];
             if message.role == Role::Assistant && index > step.at && this.exceeded_at.is_none() {
-                let is_exceeded = used <= budget && used + quotes > budget;
-                this.exceeded_at = is_exceeded.then_some(index);
+                this.exceeded_at = is_exceeded(used, quotes).then_some(index);
             }
             used += tokens[index];
             if index > last {
@@ -131,9 +131,7 @@ impl Recalls {
             }
         }
         this.over = used + quotes - budget;
-        if this.exceeded_at.is_none() && used <= budget && this.over > Tokens::ZERO {
-            this.exceeded_at = Some(view.len());
-        }
+        this.exceeded_at = this.exceeded_at.or(is_exceeded(used, quotes).then_some(view.len()));
         this
     }
 

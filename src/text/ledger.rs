@@ -108,10 +108,23 @@ pub fn on_one_line(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// By language: the first line before its checksum, and the introductions of names, calls and quotes.
-const WORDS: [[&str; 4]; 2] = [
-    ["[earlier parts left out, ledger ", "Names in them: ", "Done in them:\n- ", "About the next message in them:\n"],
-    ["[前文已省略部分的要点，编号 ", "其中出现的名称：", "其中做过的操作：\n- ", "其中与下一条消息有关的内容：\n"],
+/// By language: the first line before its checksum, the introductions of names, calls and quotes, and what stands behind the heading
+/// of a quote that may be outdated.
+const WORDS: [[&str; 5]; 2] = [
+    [
+        "[earlier parts left out, ledger ",
+        "Names in them: ",
+        "Done in them:\n- ",
+        "About the next message in them:\n",
+        " (older, named again later)",
+    ],
+    [
+        "[前文已省略部分的要点，编号 ",
+        "其中出现的名称：",
+        "其中做过的操作：\n- ",
+        "其中与下一条消息有关的内容：\n",
+        "（较早，之后又提到）",
+    ],
 ];
 
 /// Returns the ledger with `names` and the lines of `calls`, behind `unlisted` others; `None` if there is nothing to list.
@@ -121,7 +134,7 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
     if names.is_empty() && calls.is_empty() && unlisted == 0 {
         return None;
     }
-    let [_, listing, done, _] = WORDS[usize::from(language == Language::Chinese)];
+    let [_, listing, done, ..] = WORDS[usize::from(language == Language::Chinese)];
     let before = (unlisted > 0).then(|| before_these(unlisted, language));
     let calls: Vec<&str> = before.iter().chain(calls).map(String::as_str).collect();
     let names = if names.is_empty() { String::new() } else { format!("{listing}{}\n", names.join(", ")) };
@@ -141,11 +154,11 @@ pub struct Quote {
 
 /// Returns the ledger that quotes what the next message asks for.
 pub fn quotes(quotes: &[Quote], language: Language) -> String {
-    let [.., about] = WORDS[usize::from(language == Language::Chinese)];
+    let [.., about, named_later] = WORDS[usize::from(language == Language::Chinese)];
     let mut body = about.to_owned();
     let mut before = String::new();
     for Quote { heading, is_named_later, text } in quotes {
-        let later = if *is_named_later { NAMED_LATER[usize::from(language == Language::Chinese)] } else { "" };
+        let later = if *is_named_later { named_later } else { "" };
         let heading = format!("{heading}{later}:");
         if heading != before {
             let _ = writeln!(body, "{heading}");
@@ -157,9 +170,6 @@ pub fn quotes(quotes: &[Quote], language: Language) -> String {
     }
     sealed(body.trim_end(), language)
 }
-
-/// By language: behind the heading of a quote that may be outdated.
-const NAMED_LATER: [&str; 2] = [" (older, named again later)", "（较早，之后又提到）"];
 
 /// Starts each quoted line: none is read as a name or a call.
 const QUOTED: &str = "> ";

@@ -86,14 +86,11 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
     names
 }
 
-/// Returns the ranges of names, and of other words with a capital inside a sentence: "Anna, Bob and Chen".
-pub fn capitalized(text: &str) -> Vec<Range<usize>> {
-    let mut all = names(text);
-    let is_apart = |range: &Range<usize>| all.iter().all(|name| range.end <= name.start || name.end <= range.start);
+/// Returns the ranges of words with a capital inside a sentence, apart from those in `names`: "Anna, Bob and Chen".
+pub fn capitals_beside(text: &str, names: &[Range<usize>]) -> Vec<Range<usize>> {
+    let is_apart = |range: &Range<usize>| names.iter().all(|name| range.end <= name.start || name.end <= range.start);
     let capitals = words(text).into_iter().filter(|word| word.look == Look::Capital && !word.opens);
-    let apart: Vec<_> = capitals.map(|word| word.range).filter(is_apart).collect();
-    all.extend(apart);
-    all
+    capitals.map(|word| word.range).filter(is_apart).collect()
 }
 
 /// Returns whether a word continues the name that starts at `first`.

@@ -13,7 +13,7 @@ use crate::text::elision::Marks;
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
-use crate::text::names::{capitalized, names};
+use crate::text::names::{capitals_beside, names};
 use crate::text::segments::Kind;
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 use crate::tokens::{TokenCounter, Tokens};
@@ -219,10 +219,10 @@ const FILLED: f32 = 0.8;
 struct Terms {
     terms: Vec<ShortTerm>,
     asked: Asked,
-    /// By term: whether it is of a name.
-    is_name: Vec<bool>,
     /// The terms of each name, and of each other word with a capital inside a sentence.
     names: Vec<u128>,
+    /// Those of names alone.
+    weighty: u128,
 }
 
 impl Terms {
@@ -244,14 +244,6 @@ impl Terms {
                 add(&text[name]);
             }
         }
-        let mut is_name = vec![false; terms.len()];
-        for name in names(text).into_iter().map(|name| &text[name]).chain(latin(text)) {
-            scan(name, |term, _| {
-                if let Some(at) = terms.iter().position(|other| *other == term.short()) {
-                    is_name[at] = true;
-                }
-            });
-        }
         if !(1..=MAX_TERMS).contains(&terms.len()) {
             return None;
         }
@@ -260,16 +252,16 @@ impl Terms {
             scan(name, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
             bits
         };
-        let mut names: Vec<u128> = capitalized(text)
-            .into_iter()
-            .map(|name| of(&text[name]))
-            .chain(latin(text).map(of))
-            .filter(|&bits| bits != 0)
-            .collect();
+        let ranges = names(text);
+        let mut names: Vec<u128> =
+            ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
+        let weighty = names.iter().fold(0, |all, name| all | name);
+        names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
+        names.retain(|&bits| bits != 0);
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
-        Some(Self { terms, asked, is_name, names })
+        Some(Self { terms, asked, names, weighty })
     }
 
     fn all_names(&self) -> u128 {
@@ -290,7 +282,7 @@ impl Terms {
             let having = by_group.iter().filter(|found| **found & 1 << bit != 0).count();
             let factor = match self.terms[bit].kind() {
                 _ if having == 0 => return 0.0,
-                _ if self.is_name[bit] => NAME,
+                _ if self.weighty & 1 << bit != 0 => NAME,
                 TermKind::Pair => OF_PAIR,
                 _ => 1.0,
             };
@@ -452,13 +444,16 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
     fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
         let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
         let names = has & self.terms.all_names();
+        if names == 0 {
+            return None;
+        }
         let words = has & !names;
         let of = |later: &'t Source<'s>| {
             let is_about = later.group > source.group && (words == 0 || self.by_group[later.group] & words != 0);
             let says = |(part, found): &&(usize, u128)| is_about && found & names == names && !later.asks(*part);
             later.found.iter().rev().find(says).map(|(part, _)| (later, *part))
         };
-        self.sources.iter().rev().find_map(of).filter(|_| names != 0)
+        self.sources.iter().rev().find_map(of)
     }
 }
 

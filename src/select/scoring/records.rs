@@ -35,14 +35,25 @@ impl Scoring {
         (asks == 0.0 || author == Author::Result) && analysis.kind().is_some_and(|kind| kinds.contains(&kind))
     }
 
+    /// Returns how much a term counts among what is asked for.
+    fn asked_weight(&self, id: u32, idf: &Idf) -> f32 {
+        let fact = &self.facts[id as usize];
+        if asks_for_nothing(fact.term) {
+            return 0.0;
+        }
+        self.query_matches[id as usize].asked * idf.at(fact.mentions.into())
+    }
+
     /// Returns how much of what is asked for the best line of a part has, where that begins, and its terms.
-    fn best_line(&self, part: &str, asks: &dyn Fn(&Self, u32) -> f32) -> (f32, usize, Vec<u32>) {
+    fn best_line(&self, part: &str, idf: &Idf) -> (f32, usize, Vec<u32>) {
         let (mut best, mut start) = ((0.0, 0, Vec::new()), 0);
         for line in part.split_inclusive('\n') {
             let (mut sum, mut ids) = (0.0, Vec::new());
             scan(line, |term, _| {
                 let id = self.terms.find(term.short(), &self.facts).ok();
-                if let Some((id, weight)) = id.map(|id| (id, asks(self, id))).filter(|(_, weight)| *weight > 0.0) {
+                if let Some((id, weight)) =
+                    id.map(|id| (id, self.asked_weight(id, idf))).filter(|(_, weight)| *weight > 0.0)
+                {
                     sum += weight;
                     ids.push(id);
                 }
@@ -59,11 +70,6 @@ impl Scoring {
     /// less and less what else follows. `text` returns that of a document. O(bytes of the texts with these parts).
     pub fn answer_with_records<'t>(&mut self, text: impl Fn(usize) -> &'t str) {
         let idf = Idf::of(self.ends.len());
-        let asks = |this: &Self, id: u32| -> f32 {
-            let fact = &this.facts[id as usize];
-            let counts = !asks_for_nothing(fact.term);
-            if counts { this.query_matches[id as usize].asked * idf.at(fact.mentions.into()) } else { 0.0 }
-        };
         let mut answering = std::mem::take(&mut self.answering);
         answering.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
         answering.truncate(MAX_ANSWERING);
@@ -72,7 +78,7 @@ impl Scoring {
             let analysis = &self.documents[document].analysis;
             let at = part as usize - self.offsets[document].1;
             let range = analysis.byte_ranges().nth(at).map_or(0..0, |(_, range)| range);
-            let (weight, line, own) = self.best_line(&text(document)[range.clone()], &asks);
+            let (weight, line, own) = self.best_line(&text(document)[range.clone()], &idf);
             (weight, relevance, document, at, range.start + line, own)
         });
         let mut lines: Vec<_> = lines.collect();
@@ -90,7 +96,7 @@ impl Scoring {
             let end = ranges.partition_point(|range| range.start < record.end);
             for mate in (start..end).filter(|&mate| mate != at) {
                 let ids = mentioned(&self.numbers, &self.ends, first + mate);
-                let is_other = |&id: &u32| asks(self, id) > 0.0 && !own.contains(&id);
+                let is_other = |&id: &u32| self.asked_weight(id, &idf) > 0.0 && !own.contains(&id);
                 let share = match (ids.iter().any(is_other), mate.checked_sub(at)) {
                     (true, _) => WITH_OTHER_WORDS,
                     (false, Some(behind)) => FOLLOWS / (1.0 + FADES * count(behind)),

@@ -143,14 +143,13 @@ impl Scoring {
             let share = |of: usize| {
                 ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
             };
-            let rare = ids.iter().filter(|&&id| weights[id as usize][2] > 0.0).count();
-            let of_words = if rare > 1 { share(2) } else { 0.0 };
+            let having = |of: usize| ids.iter().filter(|&&id| weights[id as usize][of] > 0.0).count();
+            let of_words = if having(2) > 1 { share(2) } else { 0.0 };
             let relevance = ANSWER * share(0).max(share(1)).max(of_words).powi(2);
             self.relevance[part as usize] += relevance;
             let of_users = share(3).max(of_words);
             // One word may be in any line.
-            let words = ids.iter().filter(|&&id| weights[id as usize][3] > 0.0).count();
-            let is_named = share(1) > 0.0 || words > 1;
+            let is_named = share(1) > 0.0 || having(3) > 1;
             if is_question && is_named && of_users >= NAMED && self.has_records(part) {
                 self.answering.push((relevance.max(ANSWER * of_users.powi(2)), part));
             }

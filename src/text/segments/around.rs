@@ -26,18 +26,14 @@ pub fn record(text: &str, at: usize) -> Option<Range<usize>> {
     if records.lines.get(line)?.unit != unit {
         return None;
     }
-    let lines = Around { records: &records }.lines(line)?;
+    let lines = records.around(line)?;
     let unit = |line: usize| units[records.lines[line].unit];
     Some(start + unit(lines.start).start as usize..start + unit(lines.end - 1).end as usize)
 }
 
-/// The lines around one.
-struct Around<'r> {
-    records: &'r Records,
-}
-
-impl Around<'_> {
-    fn lines(&self, line: usize) -> Option<Range<usize>> {
+impl Records {
+    /// Returns the lines of the record of one.
+    fn around(&self, line: usize) -> Option<Range<usize>> {
         let below = self.below(line);
         let opened = self.opened(line).filter(|lines| lines.start <= below.start && below.end <= lines.end);
         let widest = opened.unwrap_or(below);
@@ -49,12 +45,12 @@ impl Around<'_> {
     }
 
     fn indent(&self, line: usize) -> usize {
-        self.records.lines[line].indent
+        self.lines[line].indent
     }
 
     /// Returns a line with those below it that are further indented.
     fn below(&self, line: usize) -> Range<usize> {
-        let others = (line + 1..self.records.lines.len()).take(MAX_LINES - 1);
+        let others = (line + 1..self.lines.len()).take(MAX_LINES - 1);
         let below = others.take_while(|&other| self.indent(other) > self.indent(line));
         line..line + 1 + below.count()
     }
@@ -66,23 +62,23 @@ impl Around<'_> {
 
     /// Returns the record of a line, with what names it above its first line.
     fn opened(&self, line: usize) -> Option<Range<usize>> {
-        let opener = self.records.opener()?;
-        let opens = |&other: &usize| self.records.lines[other].key == opener;
+        let opener = self.opener()?;
+        let opens = |&other: &usize| self.lines[other].key == opener;
         let first = |opening: usize| {
             let names = |&other: &usize| self.indent(other) < self.indent(other + 1);
             (0..opening).rev().take_while(names).last().unwrap_or(opening)
         };
-        let behind = (line..self.records.lines.len()).take(MAX_LINES).filter(opens).map(first);
+        let behind = (line..self.lines.len()).take(MAX_LINES).filter(opens).map(first);
         let end = behind.clone().find(|&first| first > line);
         // The line may name the record above its first.
         let named = behind.take(1).find(|&first| first <= line);
         let start = named.or_else(|| (0..=line).rev().take(MAX_LINES).find(opens).map(first))?;
-        Some(start..end.unwrap_or((start + MAX_LINES).min(self.records.lines.len())))
+        Some(start..end.unwrap_or((start + MAX_LINES).min(self.lines.len())))
     }
 
     /// Returns the lines around one up to a blank line on either side, the next ones where it stands alone.
     fn between_blanks(&self, line: usize) -> Option<Range<usize>> {
-        let lines = &self.records.lines;
+        let lines = &self.lines;
         let is_beside = |one: usize, next: usize| lines[next].unit - lines[one].unit == 1;
         let end_of = |line: usize| {
             let beside = (line + 1..lines.len()).take(MAX_LINES).take_while(|&next| is_beside(next - 1, next));

@@ -80,6 +80,19 @@ def test_what_is_asked_for_in_words_is_quoted(said: str, question: str) -> None:
         assert count_tokens(sent) <= WINDOW * 0.85
 
 
+def put_call(
+    history: list[Message], place: int, name: str, arguments: dict[str, str], result: str
+) -> None:
+    """Put a call with its result at a place of an agent's run."""
+    call_id = f"{name}-{place}"
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": call_id, "type": "function", "function": function}
+    history[place:place] = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": result},
+    ]
+
+
 def client(name: str, number: int) -> str:
     """Return the change of a file that is called as a client is."""
     return (
@@ -104,15 +117,9 @@ def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
         if place == 20:
             names[9] = "orlazen"
         diff = "".join(client(name, 481_516 + 97 * at + place) for at, name in enumerate(names))
-        function = {"name": "exec", "arguments": json.dumps({"command": f"git diff v{place}"})}
-        call = {"id": f"d{place}", "type": "function", "function": function}
-        history[place:place] = [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"d{place}", "content": diff},
-        ]
+        put_call(history, place, "exec", {"command": f"git diff v{place}"}, diff)
     sent = compress_messages(asked(history, question), WINDOW)
-    value = f"settlement = {481_516 + 97 * 9 + 20}"
-    assert any(value in str(message["content"]) for message in sent[:-1])
+    assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
 
 
 def test_later_requests_have_the_same_quotes() -> None:
@@ -236,20 +243,16 @@ def test_quotes_are_no_words_of_the_user_when_they_come_back() -> None:
     assert not any("About the next message" in str(message) for message in fitted)
 
 
+def put_table(history: list[Message], place: int, names: list[str], number: int) -> None:
+    """Put a call that reads a table of clients at a place of an agent's run."""
+    arguments = {"path": f"lists/{place}.csv"}
+    put_call(history, place, "read_file", arguments, table(names, number))
+
+
 def table(names: list[str], number: int) -> str:
     """Return a table of clients."""
     rows = [f"{name},Porto,{number + 97 * at}" for at, name in enumerate(names)]
     return "\n".join(["client,city,settlement", *rows])
-
-
-def reads(history: list[Message], place: int, result: str) -> None:
-    """Put a call with its result at a place of an agent's run."""
-    function = {"name": "read_file", "arguments": json.dumps({"path": f"lists/{place}.csv"})}
-    call = {"id": f"t{place}", "type": "function", "function": function}
-    history[place:place] = [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"t{place}", "content": result},
-    ]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +269,7 @@ def test_each_of_several_names_is_quoted(question: str) -> None:
     for place in (60, 40, 20):
         names = [f"Vel{place}{number:02}dale" for number in range(40)]
         names[17] = {60: "Orlazen", 40: "Kelvano", 20: "Tursimo"}[place]
-        reads(history, place, table(names, 600_000 + 7_919 * place))
+        put_table(history, place, names, 600_000 + 7_919 * place)
         wanted.append(f"{names[17]},Porto,{600_000 + 7_919 * place + 97 * 17}")
     sent = str(compress_messages(asked(history, question), WINDOW))
     assert [row for row in wanted if row not in sent] == []
@@ -276,7 +279,7 @@ def test_an_older_passage_comes_with_the_newest_about_its_name() -> None:
     history = run("Orlazen has the settlement number 481516 and sits in the old harbour.")
     names = [f"Vel{number:02}dale" for number in range(40)]
     names[17] = "Orlazen"
-    reads(history, 80, table(names, 600_000))
+    put_table(history, 80, names, 600_000)
     sent = compress_messages(asked(history, "What is the settlement number of Orlazen?"), WINDOW)
     text = str(sent)
     assert text.index("481516") < text.index("Orlazen,Porto,601649")
@@ -322,7 +325,7 @@ def test_a_question_without_room_makes_one_step() -> None:
     history, draw, changed, before = run(""), random.Random(3), 0, None
     names = [f"Vel{number:03}dale" for number in range(400)]
     for place in range(20, 150, 10):
-        reads(history, place, table(names[2 * place : 2 * place + 20], 600_000))
+        put_table(history, place, names[2 * place : 2 * place + 20], 600_000)
     for _ in range(60):
         name = names[2 * draw.randrange(20, 150, 10) + draw.randrange(20)]
         sent = compress_messages(asked(history, f"What is the settlement of {name}?"), WINDOW)
