@@ -8,7 +8,7 @@ use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
-use crate::tools::Effect;
+use crate::tools::{Effect, running};
 
 use super::archive_paths::ArchivePaths;
 use super::draft::{Draft, Piece, Slot};
@@ -19,7 +19,7 @@ use super::superseded::Superseded;
 /// Shorter arguments are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
 
-/// Shorter results of calls that changed something are never cut, either, but in the newest group: they may say what it made.
+/// Shorter results that say what their call made are never cut, either, but in the newest group.
 const MIN_CUT_RECEIPT: Tokens = Tokens(96);
 
 /// Characters that each string of cut arguments keeps.
@@ -100,7 +100,7 @@ fn candidate(
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
     let is_result = matches!(draft.entries[entry].role, Role::Tool | Role::Function);
-    if is_result && tier != Tier::Newest && draft.entries[entry].effect == Effect::Changes && tokens < MIN_CUT_RECEIPT {
+    if is_result && tier != Tier::Newest && tokens < MIN_CUT_RECEIPT && is_receipt(draft.entries[entry].effect, text) {
         return None;
     }
     let (floor, by_members) = match slot {
@@ -126,6 +126,15 @@ fn candidate(
         _ => 1.0,
     };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members, superseded })
+}
+
+/// Returns whether a short result says what its call made, or names what runs on.
+fn is_receipt(effect: Effect, result: &str) -> bool {
+    match effect {
+        Effect::Changes => true,
+        Effect::RunsCommand | Effect::Unknown => running(result).is_some(),
+        _ => false,
+    }
 }
 
 /// Returns the shortest form of a piece, with its tokens.

@@ -86,6 +86,27 @@ fn every_payment_is_named_where_a_newest_result_takes_nearly_all_room() {
 }
 
 #[test]
+fn what_runs_on_is_named_whether_its_call_stays_or_not() {
+    for (started, name) in [
+        ("Command still running (session tidy-lagoon, pid 48213). Use process (poll/log/kill).", "tidy-lagoon"),
+        ("Process still running (session: tidy-lagoon).", "tidy-lagoon"),
+        (r#"{"status": "running", "sessionId": "tidy-lagoon"}"#, "tidy-lagoon"),
+        ("Subagent [audit] started (id: 7f3a91c2).", "7f3a91c2"),
+    ] {
+        let mut steps = vec![("exec", r#"{"command": "python train.py"}"#.to_owned(), started.to_owned())];
+        for i in 0..120 {
+            let printed = lines(60, |k| format!("def value_{i}_{k}(a): return a * {}", i * k % 97));
+            steps.push(("exec", format!(r#"{{"command": "cat src/part{i}.py"}}"#), printed));
+        }
+        let steps: Vec<_> = steps.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
+        let messages = conversation(&steps, "Go on.");
+        for percent in [10, 20, 40, 80] {
+            assert!(everything(&fit(&messages, percent)).contains(name), "{started} at {percent} %");
+        }
+    }
+}
+
+#[test]
 fn files_that_were_read_share_a_line() {
     let read = |i: usize| {
         let printed = lines(60, |k| format!("def value_{i}_{k}(a): return a * {}", i * k));
