@@ -134,6 +134,8 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             documents: Vec::new(),
             is_talk: Protection::is_talk(self.draft, group),
             age: count(self.draft.entries.len() - group.start),
+            answer: None,
+            is_answer: false,
         });
         self.documents.typed.push(0.0);
         let entries = &self.draft.entries;
@@ -167,6 +169,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             is_bundle: self.draft.entries[entry].role == Role::User
                 && tokens <= WHOLE_TOKENS
                 && document.is_some_and(|(_, form)| matches!(form, Form::Outlined | Form::Stated)),
+            answer: None,
         });
     }
 
@@ -185,11 +188,16 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
         let cuts = cuts(text, claims.iter().filter(|(claim, _)| self.rare.contains(claim)).map(|(_, at)| at.clone()));
         for (claim, range) in claims {
-            self.documents.claims.push(Stated {
-                claim,
-                said: Span { group, place, range },
-                question: self.question.take(),
-            });
+            let question = self.question.take();
+            if let Some(Span { group: asking, place, .. }) = &question {
+                let answer = match place.block {
+                    Some(block) => &mut self.documents.blocks[block].answer,
+                    None => &mut self.documents.frames[*asking].answer,
+                };
+                *answer = Some(group);
+                self.documents.frames[group].is_answer = claim == Claim::Answer;
+            }
+            self.documents.claims.push(Stated { claim, said: Span { group, place, range }, question });
         }
         cuts
     }

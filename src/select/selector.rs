@@ -21,7 +21,7 @@ pub use rating::FIRST_MARK;
 use rating::{CROWD, Crowds, FRAME, Rating, TALK, TEXT, recency};
 
 /// A text that may be cut.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Block {
     /// Its document; `None` without text: then it stays or goes whole.
     pub document: Option<usize>,
@@ -37,6 +37,8 @@ pub struct Block {
     pub mark: f32,
     /// Whether it is taken whole, except for parts that are taken by name.
     pub is_bundle: bool,
+    /// The group that answers the question at its end in a few words: it stays with that question.
+    pub answer: Option<usize>,
 }
 
 /// A group of messages that stay or go together.
@@ -54,6 +56,10 @@ pub struct Frame {
     pub is_talk: bool,
     /// Messages from here to the end of the conversation.
     pub age: f32,
+    /// As [`Block::answer`], for a message that stays whole if it stays.
+    pub answer: Option<usize>,
+    /// Whether it answers a question in a few words and says nothing else: it stays with that question only.
+    pub is_answer: bool,
 }
 
 /// What stays of a block.
@@ -330,7 +336,7 @@ impl<'s> Selector<'s> {
     fn take_from(&mut self, queue: &mut Queue, room: f32) {
         while let Some((item, step)) = queue.pop() {
             checkpoint::reached();
-            if self.is_taken(item) {
+            if self.is_taken(item) || self.is_lone_answer(item) {
                 continue;
             }
             let (worth, tokens) = self.rate(item);
@@ -448,6 +454,14 @@ impl<'s> Selector<'s> {
         queue.push(item, Queue::bucket(self.rate(item).0));
     }
 
+    fn is_lone_answer(&self, item: Choice) -> bool {
+        let group = match item {
+            Choice::Group(group) => group as usize,
+            Choice::Unit(unit) => self.blocks[self.units[unit as usize].block as usize].group,
+        };
+        self.frames[group].is_answer && !self.is_open[group]
+    }
+
     fn is_taken(&self, item: Choice) -> bool {
         match item {
             Choice::Group(group) => self.is_open[group as usize],
@@ -456,6 +470,9 @@ impl<'s> Selector<'s> {
     }
 
     fn open(&mut self, group: usize) {
+        if let Some(answer) = self.frames[group].answer {
+            self.take_whole(answer);
+        }
         let tokens = self.frame_tokens(group);
         self.is_open[group] = true;
         self.is_changed[group] = true;
@@ -467,6 +484,12 @@ impl<'s> Selector<'s> {
     }
 
     fn take(&mut self, unit: usize, tokens: f32) {
+        let block = self.units[unit].block as usize;
+        if unit + 1 == self.ranges[block].end
+            && let Some(answer) = self.blocks[block].answer
+        {
+            self.take_whole(answer);
+        }
         self.used += tokens;
         self.log.push((Choice::Unit(index(unit)), tokens));
         let Unit { block, ref mentions, .. } = self.units[unit];

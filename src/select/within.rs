@@ -131,8 +131,7 @@ impl Cut<'_> {
             (0..analysis.parts.len()).filter(|&part| scoring.relevance(messages - 1, part) >= ANSWERS).collect();
         let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
         let full = counter.text(text).as_f32();
-        let block =
-            Block { document: Some(messages - 1), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
+        let block = Block { document: Some(messages - 1), full, weight: 1.0, mark, ..Block::default() };
         let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
         selector.grow(max_tokens.as_f32(), |_| true);
         let (mut steps, mut recount) = (shrink_steps(), Recount::default());

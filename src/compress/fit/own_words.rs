@@ -1,6 +1,6 @@
 //! Takes the user's own words before anything else is weighed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::conversation::{Group, is_note, said};
@@ -67,6 +67,8 @@ const SHORT_REQUEST: f32 = 400.0;
 pub(super) struct Pin {
     pub(super) claim: Claim,
     takes: Vec<Taken>,
+    /// The group that says it, if that answers a question.
+    answered_by: Option<usize>,
     /// Normalised for comparison: whole, and without a label.
     normal: String,
     unlabelled: String,
@@ -258,14 +260,23 @@ impl Fit<'_, '_, '_> {
         let is_short = |&position: &usize| {
             self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
+        // An answer in a few words says nothing without its question.
+        let answers: HashMap<usize, &Pin> =
+            pins.iter().filter_map(|pin| pin.answered_by.map(|position| (position, pin))).collect();
         let mut said_before = HashSet::new();
-        let mut is_new = |&position: &usize| {
-            let message = self.draft.message(self.protection.groups[position].start);
-            message.is_some_and(|message| said_before.insert(normal(&said(message))))
+        let mut is_new = |&position: &usize| match answers.get(&position) {
+            Some(pin) => said_before.insert(pin.normal.clone()),
+            None => {
+                let message = self.draft.message(self.protection.groups[position].start);
+                message.is_some_and(|message| said_before.insert(normal(&said(message))))
+            }
         };
         let requests = requests.into_iter().filter(is_short).filter(|position| is_new(position));
         for position in requests.take(talk.most_requests) {
-            selector.take_within(room(talk.own_share), |selector| selector.take_whole(position));
+            selector.take_within(room(talk.own_share), |selector| match answers.get(&position) {
+                Some(pin) => pin.take(selector),
+                None => selector.take_whole(position),
+            });
         }
         self.settle_if_sure(selector);
         self.take_progress(selector);
@@ -421,6 +432,7 @@ impl Fit<'_, '_, '_> {
             let mut pin = Pin {
                 claim,
                 takes: Vec::new(),
+                answered_by: question.is_some().then_some(said.group),
                 normal: String::new(),
                 unlabelled: String::new(),
                 tokens: 0.0,

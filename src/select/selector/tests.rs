@@ -38,7 +38,7 @@ fn selector(scoring: &mut Scoring) -> Selector<'_> {
         shortest: 8.0,
         weight: 1.0,
         mark: FIRST_MARK,
-        is_bundle: false,
+        ..Block::default()
     };
     Selector::new(scoring, (0..3).map(frame).collect(), (0..3).map(block).collect(), NOTE)
 }

@@ -86,6 +86,33 @@ def test_an_answer_stands_below_its_question_or_a_mark() -> None:
                 assert is_mark or "\n- " in last or (last, other["content"]) in answers, last
 
 
+@pytest.mark.parametrize("looked_at", ["I looked at it.", "It stands in the yard. " * 40])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_a_question_that_is_shown_has_its_answer(looked_at: str, share: float) -> None:
+    messages, answers = [{"role": "user", "content": "Let us tidy up."}], {}
+    for number in range(120):
+        question = f"May I sell {THINGS[number % len(THINGS)]} {number:03} now?"
+        answers[question] = ["yes", "no", "not yet", "go ahead"][number * 7 % 11 % 4]
+        messages += [
+            {"role": "assistant", "content": f"I counted pile {number}."},
+            {"role": "user", "content": f"Tell me something about pile {number * 31 % 97}."},
+            {"role": "assistant", "content": f"{looked_at}\n\n{question}"},
+            {"role": "user", "content": answers[question]},
+        ]
+    messages.append({"role": "user", "content": "What did I allow?"})
+    budget = int(count_tokens(messages) * share)
+    window = int(budget / 0.85)
+    for sent in (fit_messages(messages, budget).messages, compress_messages(messages, window)):
+        texts = [text_of(message) for message in sent]
+        shown = [
+            (text.rpartition("\n\n")[2], behind)
+            for text, behind in itertools.pairwise(texts)
+            if text.rpartition("\n\n")[2] in answers
+        ]
+        assert shown
+        assert [q for q, behind in shown if not behind.startswith(answers[q])] == []
+
+
 def test_what_the_user_says_again_takes_room_once() -> None:
     routine = ["Any new mail?", "What is on my calendar tomorrow?", "Is it going to rain?"]
     draw, messages, facts = random.Random(4), [], []
