@@ -19,9 +19,12 @@ pub fn highest(room: Tokens, used_at: impl Fn(Tokens) -> Tokens) -> Tokens {
     Tokens(low)
 }
 
+/// Share of the limit that results before the last round may have in any case: what a fit left of them is mostly their odd lines.
+const EARLIER: f64 = 0.2;
+
 /// Shortens tool results before the last round until all results have at most `max_tokens` together.
 ///
-/// Results of the last round stay, and may keep the sum above that.
+/// Results of the last round stay, and with [`EARLIER`] they may keep the sum above that.
 pub fn shrink_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens) {
     let protection = Protection::of(draft);
     let mut candidates = candidates(draft, archive_paths, &protection, &[]);
@@ -31,7 +34,7 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_
     });
     let total = result_tokens(draft);
     let may_go: Tokens = candidates.iter().map(|candidate| candidate.full).sum();
-    let room = max_tokens - (total - may_go);
+    let room = (max_tokens - (total - may_go)).max(max_tokens.share(EARLIER));
     let at = |candidate: &Candidate, level: Tokens| level.clamp(candidate.floor, candidate.full);
     let level = highest(room, |level| candidates.iter().map(|candidate| at(candidate, level)).sum());
     for candidate in &candidates {

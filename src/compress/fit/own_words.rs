@@ -264,12 +264,11 @@ impl Fit<'_, '_, '_> {
         let answers: HashMap<usize, &Pin> =
             pins.iter().filter_map(|pin| pin.answered_by.map(|position| (position, pin))).collect();
         let mut said_before = HashSet::new();
-        let mut is_new = |&position: &usize| match answers.get(&position) {
-            Some(pin) => said_before.insert(pin.normal.clone()),
-            None => {
-                let message = self.draft.message(self.protection.groups[position].start);
-                message.is_some_and(|message| said_before.insert(normal(&said(message))))
-            }
+        let mut is_new = |&position: &usize| {
+            let message = || self.draft.message(self.protection.groups[position].start);
+            let text = answers.get(&position).map(|pin| pin.normal.clone());
+            text.or_else(|| message().map(|message| normal(&said(message))))
+                .is_some_and(|text| said_before.insert(text))
         };
         let requests = requests.into_iter().filter(is_short).filter(|position| is_new(position));
         for position in requests.take(talk.most_requests) {

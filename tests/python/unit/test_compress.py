@@ -393,6 +393,24 @@ def test_a_result_counts_by_the_call_that_it_answers() -> None:
     assert of("exec", {"command": "make"}) is Priority.HIGH
 
 
+@pytest.mark.parametrize(("results", "share"), [(6, 0.18), (6, 0.35), (14, 0.25)])
+def test_earlier_results_keep_their_odd_line_beside_a_newest_one_that_fills_the_room(
+    results: int, share: float
+) -> None:
+    messages, odd = [user("Collect what these tools print.")], []
+    for number in range(results):
+        lines = [f"worker-{number} item {i:04} stored in {20 + i * 7 % 60} ms" for i in range(300)]
+        odd.append(f"worker-{number} item 0150 moved to quarantine")
+        lines[150] = odd[-1]
+        messages += read(f"log/{number}.txt", "\n".join(lines), f"c{number}")
+        if number % 3 == 2:
+            messages += [assistant("Next one."), user("Yes.")]
+    messages += [assistant("That was all."), user("Thanks. What now?")]
+    window = int(nanobot_context.count_tokens(messages) * share / 0.85)
+    sent = json.dumps(compress_messages(messages, window))
+    assert [line for line in odd if line not in sent] == []
+
+
 @pytest.mark.parametrize("rule", ["Always answer in German.", "以后都用中文回答。"])
 @pytest.mark.parametrize("window", [5_000, 6_000])
 def test_a_rule_stays_at_the_head_of_a_long_line_where_the_user_says_much(
