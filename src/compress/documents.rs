@@ -46,6 +46,8 @@ pub struct Documents {
     pub claims: Vec<Stated>,
     /// By group: estimated tokens that the user typed.
     pub typed: Vec<f32>,
+    /// The share of these above which claims are usual.
+    pub often: f32,
     /// Blocks and parts that have what the request asks for by name: most of it first, then newest first.
     pub asked_for: Vec<(usize, usize)>,
 }
@@ -111,7 +113,7 @@ struct Builder<'r, 'v, 'a> {
 
 impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
-        let Users { said, questions, rare } = Users::of(draft, protection);
+        let Users { said, questions, rare, often } = Users::of(draft, protection);
         Self {
             draft,
             protection,
@@ -121,7 +123,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             questions: questions.into_iter().peekable(),
             question: None,
             rare,
-            documents: Documents::default(),
+            documents: Documents { often, ..Documents::default() },
             cuts_of: Vec::new(),
         }
     }
@@ -183,7 +185,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             return cuts;
         }
         let said = self.said.next_if(|(at, _)| *at == (entry, piece));
-        let Some((_, Said { claims, typed_bytes })) = said else { return Vec::new() };
+        let Some((_, Said { claims, typed_bytes, .. })) = said else { return Vec::new() };
         let tokens = self.draft.entries[entry].pieces[piece].tokens.as_f32();
         self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
         let cuts = cuts(text, claims.iter().filter(|(claim, _)| self.rare.contains(claim)).map(|(_, at)| at.clone()));

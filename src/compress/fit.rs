@@ -136,7 +136,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) -> LeftOut {
-        let Documents { documents, places, mut frames, blocks, claims, typed, asked_for } =
+        let Documents { documents, places, mut frames, blocks, claims, typed, often, asked_for } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
         self.before = self.texts_before(&blocks, &documents);
@@ -155,7 +155,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_pinned(&mut selector);
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
-            self.take_own_words(&mut selector, &pins, &typed, &asked_for, keeps_newest);
+            self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
         } else if keeps_newest {
             self.take_newest(&mut selector);
         }

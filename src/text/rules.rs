@@ -15,7 +15,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::sentences::sentences;
-use claim::claim;
+use claim::{claim, is_asked};
+use forms::form;
 
 pub use answers::question_in;
 pub use claim::Claim;
@@ -92,6 +93,10 @@ pub struct Said {
     pub claims: Vec<(Claim, Range<usize>)>,
     /// Typed bytes; the others are pasted.
     pub typed_bytes: usize,
+    /// Bytes of sentences that ask and claim nothing.
+    pub asked_bytes: usize,
+    /// Of each other sentence hashes of its form and its names, in order.
+    pub forms: Vec<((u64, u64), Range<usize>)>,
 }
 
 /// Returns what the user says in `text`. O(n).
@@ -116,7 +121,11 @@ pub fn said(text: &str) -> Said {
             continue;
         }
         for sentence in sentences_in(text, line.clone()) {
-            let Some(claim) = claim(&text[sentence.clone()]) else { continue };
+            let claim = claim(&text[sentence.clone()]);
+            if !is_far {
+                this.weigh(text, sentence.clone(), claim);
+            }
+            let Some(claim) = claim else { continue };
             if !is_far {
                 this.claims.push((claim, sentence));
             } else if matches!(claim, Claim::Rule | Claim::Fact) {
@@ -127,6 +136,17 @@ pub fn said(text: &str) -> Said {
     let at = far_from.unwrap_or_default();
     this.claims.splice(at..at, far.of_user(middle.len()));
     this
+}
+
+impl Said {
+    fn weigh(&mut self, text: &str, sentence: Range<usize>, claim: Option<Claim>) {
+        let said = text[sentence.clone()].trim();
+        if claim.is_none() && is_asked(said) {
+            self.asked_bytes += sentence.len();
+        } else if let Some(form) = form(said) {
+            self.forms.push((form, sentence));
+        }
+    }
 }
 
 /// Claims in pasted text.

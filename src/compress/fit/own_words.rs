@@ -18,10 +18,10 @@ use crate::compress::candidates::Candidate;
 use crate::compress::documents::{Place, Span, Stated};
 use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
-use crate::compress::said::{LITTLE, OFTEN, RARER};
+use crate::compress::said::{LITTLE, RARER};
 
 /// Share of the room for sentences that hold from then on: if they are rare among the user's words, and if they are said
-/// [`OFTEN`].
+/// often.
 const RARE_SHARE: f32 = 0.5;
 const OFTEN_SHARE: f32 = 0.04;
 /// Tokens that such sentences may always have, or this share of the room, if that leaves a little for all else.
@@ -136,6 +136,8 @@ impl<'d> Parts<'d> {
 struct Talk {
     /// Estimated tokens that the user typed.
     said: f32,
+    /// The share of that above which claims are usual.
+    often: f32,
     says_little: bool,
     /// Whether calls and results are at least half of the conversation.
     is_work: bool,
@@ -163,12 +165,12 @@ impl<'l> ClaimLimits<'l> {
     fn new(pins: &'l [Pin], talk: &'l Talk, (start, room): (f32, f32), few_tokens: f32) -> Self {
         let most_for_few = (room - start) * MOST_FOR_FEW;
         let (few, fewest) = (start + few_tokens.min(most_for_few), start + FEWEST.min(most_for_few));
-        Self { pins, talk, start, room, few, fewest, claimed: 0.0, often: OFTEN }
+        Self { pins, talk, start, room, few, fewest, claimed: 0.0, often: talk.often }
     }
 
     /// Advances to the next claim; returns its limit, or `None` if nothing of it is taken.
     fn next(&mut self, claim: Claim) -> Option<f32> {
-        let Talk { said, says_little, own_share, .. } = *self.talk;
+        let Talk { said, often: talk_often, says_little, own_share, .. } = *self.talk;
         let room = |share: f32| self.start + (self.room - self.start) * share;
         let tokens_of = |is_one: &dyn Fn(Claim) -> bool| -> f32 {
             self.pins.iter().filter(|pin| is_one(pin.claim)).map(|pin| pin.tokens).sum()
@@ -179,7 +181,7 @@ impl<'l> ClaimLimits<'l> {
             Claim::Brief if !says_little => tokens_of(&|other| other != Claim::Told),
             Claim::Brief | Claim::Answer | Claim::Told => of_claim,
             _ if self.claimed + of_claim > said * self.often => {
-                self.often = RARER;
+                self.often = talk_often * RARER;
                 f32::INFINITY
             }
             _ => {
@@ -187,7 +189,7 @@ impl<'l> ClaimLimits<'l> {
                 self.claimed
             }
         };
-        let often = if claim == Claim::Brief { OFTEN } else { self.often };
+        let often = if claim == Claim::Brief { talk_often } else { self.often };
         let rare = (1.0 - claimed / (said * often)).max(0.0);
         let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
         // In a talk in which much holds, hardly anything is a rule.
@@ -196,7 +198,7 @@ impl<'l> ClaimLimits<'l> {
             Claim::Told if !says_little => return None,
             Claim::Told => room(own_share),
             Claim::Brief if says_little => pinned.max(room(own_share)),
-            Claim::Brief | Claim::Wish | Claim::Answer if of_claim >= said * OFTEN => pinned,
+            Claim::Brief | Claim::Wish | Claim::Answer if of_claim >= said * talk_often => pinned,
             _ => pinned.max(few),
         })
     }
@@ -211,7 +213,7 @@ impl Fit<'_, '_, '_> {
         &self,
         selector: &mut Selector<'_>,
         pins: &[Pin],
-        typed: &[f32],
+        (typed, often): (&[f32], f32),
         asked_for: &[(usize, usize)],
         keeps_newest: bool,
     ) {
@@ -219,7 +221,7 @@ impl Fit<'_, '_, '_> {
         let start = selector.used() + newest;
         let room = |share: f32| start + (self.room - start) * share;
         let requests = self.requests(typed);
-        let talk = self.talk(typed, &requests);
+        let talk = self.talk(typed, often, &requests);
         let mut limits = ClaimLimits::new(pins, &talk, (start, self.room), self.few_tokens());
         let (mut seen, mut unlabelled, mut again) = (HashSet::new(), HashSet::new(), Vec::new());
         for claim in [
@@ -373,7 +375,7 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Returns how much of the conversation the user says.
-    fn talk(&self, typed: &[f32], requests: &[usize]) -> Talk {
+    fn talk(&self, typed: &[f32], often: f32, requests: &[usize]) -> Talk {
         let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
         let is_talk = |group| Protection::is_talk(self.draft, group);
         let talk: f32 =
@@ -389,7 +391,7 @@ impl Fit<'_, '_, '_> {
         } else {
             (OFTEN_SHARE, 1)
         };
-        Talk { said: typed.iter().sum(), says_little, is_work, own_share, most_requests }
+        Talk { said: typed.iter().sum(), often, says_little, is_work, own_share, most_requests }
     }
 
     /// Takes what the request asks for by name, up to its share of the room.

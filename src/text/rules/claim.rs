@@ -36,7 +36,7 @@ const MAX_BRIEF_CHARACTERS: usize = 16;
 /// The same for sentences whose words say what they are.
 const MAX_SHORT_WORDS: usize = 10;
 const MAX_SHORT_CHARACTERS: usize = 24;
-const FIRST_WIDE: char = '\u{2e80}';
+pub(super) const FIRST_WIDE: char = '\u{2e80}';
 
 /// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {

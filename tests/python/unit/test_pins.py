@@ -304,3 +304,39 @@ def test_what_pasted_json_says_is_no_rule_of_the_users(indent: int | None) -> No
     said = "Answer in bullet points only."
     assert standing_rules(json.dumps(rows, indent=indent) + f"\n{said}") == [said]
     assert standing_rules(f'"Never" means never.\n{said}')[-1] == said
+
+
+STATEMENTS = [
+    "Never push to main.",
+    "I have a nut allergy.",
+    "Tabs, not spaces.",
+    "Ask me before you spend any money.",
+    "Our fiscal year starts in October.",
+    "No emojis please.",
+    "We are a team of three.",
+    "Call me Sam, not Samantha.",
+    "anything over 200 bucks needs my ok",
+    "My landlord is Mr Achterberg, he speaks only Dutch.",
+]
+
+
+@pytest.mark.parametrize(
+    "routine",
+    [
+        "How is the weather in {city} today, item {i}?",
+        "Show me the report for {city}, number {i}.",
+        "{city} 오늘 날씨 어때요? 항목 {i}",
+        "查一下{city}的天气，第{i}项。",
+    ],
+)
+def test_what_is_said_in_passing_stays_before_routine(routine: str) -> None:
+    drawn, messages = random.Random(1), []
+    for i in range(150):
+        text = routine.format(city=drawn.choice(["Lima", "Graz", "Oslo", "Quito"]), i=i)
+        if i % 8 == 3 and i // 8 < len(STATEMENTS):
+            text += "\n" + STATEMENTS[i // 8]
+        answer = f"It is mild, number {i}; light wind, some clouds, and nothing special all day."
+        messages += [said("user", text), said("assistant", answer)]
+    messages.append(said("user", routine.format(city="Oslo", i=999)))
+    kept = "\n".join(m["content"] for m in fit_messages(messages, 1_500).messages)
+    assert [statement for statement in STATEMENTS if statement not in kept] == []
