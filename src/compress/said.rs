@@ -7,7 +7,7 @@ use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::Author;
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, Said, question_in, raise_corrections, said};
+use crate::text::rules::{Claim, Said, Sentence, question_in, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
 
 use super::draft::{Draft, Entry, Piece, Slot};
@@ -24,6 +24,8 @@ pub const RARER: f32 = 1.0 / 8.0;
 /// the same things again and again says the rest for good.
 const USUAL_ROUTINE: f32 = 0.4;
 const OFTEN_BESIDE_ROUTINE: f32 = 0.4;
+/// Share of routine from which all else is worth keeping.
+const MOSTLY_ROUTINE: f32 = 0.75;
 /// Number of sentences of one form from which each is routine.
 const REPEATED: usize = 8;
 /// Claims that hold wherever they are made; and others, in the order in which they may be usual.
@@ -73,7 +75,7 @@ impl Users {
                 }
             }
         }
-        let routine = share(lower_routine(&mut texts), typed);
+        let routine = weigh_routine(&mut texts, typed);
         let often = OFTEN + OFTEN_BESIDE_ROUTINE * (routine - USUAL_ROUTINE).max(0.0);
         let says_little = share(typed, all) <= LITTLE;
         let held = |wanted: Claim| {
@@ -106,27 +108,38 @@ fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (V
     (rare, sum <= often)
 }
 
-/// Lowers the claims of routine: sentences of one form, again and again with other names or numbers. Returns the bytes of that and of
-/// questions. O(sentences).
-fn lower_routine(texts: &mut [(At, Said)]) -> usize {
+/// Lowers the claims of routine: sentences of one form, again and again with other names or numbers. Beside hardly anything else, what
+/// is no routine is worth as much as if it were brief. Returns the share of routine and of questions. O(sentences).
+fn weigh_routine(texts: &mut [(At, Said)], typed: usize) -> f32 {
     let mut routines: HashMap<u64, Routine, BuildMixedHasher> = HashMap::default();
-    for ((form, names), at) in texts.iter().flat_map(|(_, said)| &said.forms) {
-        let routine = routines.entry(*form).or_insert(Routine { names: *names, times: 0, bytes: 0, differs: false });
-        routine.differs |= routine.names != *names;
-        (routine.times, routine.bytes) = (routine.times + 1, routine.bytes + at.len());
+    for Sentence { form, range, .. } in texts.iter().flat_map(|(_, said)| &said.sentences) {
+        let new = Routine { names: form.names, times: 0, bytes: 0, differs: false };
+        let routine = routines.entry(form.words).or_insert(new);
+        routine.differs |= routine.names != form.names;
+        (routine.times, routine.bytes) = (routine.times + 1, routine.bytes + range.len());
     }
     routines.retain(|_, routine| routine.times >= REPEATED);
-    let mut bytes = routines.values().map(|routine| routine.bytes).sum();
-    for (_, Said { claims, forms, asked_bytes, .. }) in texts {
-        bytes += *asked_bytes;
-        for (_, at) in forms.iter().filter(|((form, _), _)| routines.get(form).is_some_and(|routine| routine.differs)) {
-            let claim = claims.partition_point(|(_, claim)| claim.start < at.start);
-            if let Some((claim, _)) = claims.get_mut(claim).filter(|(claim, of)| of == at && *claim != Claim::Answer) {
-                *claim = Claim::Told;
+    let others = texts.iter().flat_map(|(_, said)| &said.sentences);
+    let asked = others.filter(|sentence| sentence.is_asked && !routines.contains_key(&sentence.form.words));
+    let asked: usize = asked.map(|sentence| sentence.range.len()).sum();
+    let repeated: usize = routines.values().map(|routine| routine.bytes).sum();
+    let routine = share(repeated + asked, typed);
+    // "Mondays are off limits How is the weather in Lima?"
+    let (raises, raises_asked) = (routine >= MOSTLY_ROUTINE, share(repeated, typed) >= MOSTLY_ROUTINE);
+    for (_, Said { claims, sentences, .. }) in texts {
+        for Sentence { range, is_asked, form } in sentences {
+            let is_routine = routines.get(&form.words).map(|routine| routine.differs);
+            let raises = if *is_asked { raises_asked } else { raises };
+            let next = claims.partition_point(|(_, claim)| claim.end <= range.start);
+            match (is_routine, claims.get_mut(next).filter(|(_, claim)| claim.start < range.end)) {
+                (Some(true), Some((claim, of))) if of == range && *claim != Claim::Answer => *claim = Claim::Told,
+                (None, Some((claim, _))) if raises => *claim = Claim::Brief.max(*claim),
+                (None, None) if raises => claims.insert(next, (Claim::Brief, range.clone())),
+                _ => {}
             }
         }
     }
-    bytes
+    routine
 }
 
 /// Sentences of one form.
@@ -164,12 +177,12 @@ pub fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
 mod tests {
     use super::*;
 
-    /// Returns the claims of texts behind [`lower_routine`], and the share of routine in them.
+    /// Returns the claims of texts behind [`weigh_routine`], and the share of routine in them.
     fn lowered(texts: &[String]) -> (Vec<Claim>, f32) {
         let mut all: Vec<(At, Said)> = texts.iter().enumerate().map(|(i, text)| ((i, 0), said(text))).collect();
-        let routine = lower_routine(&mut all);
+        let routine = weigh_routine(&mut all, texts.iter().map(String::len).sum());
         let claims = all.iter().flat_map(|(_, said)| &said.claims).map(|(claim, _)| *claim).collect();
-        (claims, share(routine, texts.iter().map(String::len).sum()))
+        (claims, routine)
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::sentences::sentences;
 use claim::{claim, is_asked};
-use forms::form;
+use forms::Form;
 
 pub use answers::question_in;
 pub use claim::Claim;
@@ -93,10 +93,17 @@ pub struct Said {
     pub claims: Vec<(Claim, Range<usize>)>,
     /// Typed bytes; the others are pasted.
     pub typed_bytes: usize,
-    /// Bytes of sentences that ask and claim nothing.
-    pub asked_bytes: usize,
-    /// Of each other sentence hashes of its form and its names, in order.
-    pub forms: Vec<((u64, u64), Range<usize>)>,
+    /// The typed sentences, in order.
+    pub sentences: Vec<Sentence>,
+}
+
+/// A sentence of the user.
+#[derive(Debug)]
+pub struct Sentence {
+    pub range: Range<usize>,
+    /// Whether it asks and claims nothing.
+    pub is_asked: bool,
+    pub form: Form,
 }
 
 /// Returns what the user says in `text`. O(n).
@@ -123,7 +130,7 @@ pub fn said(text: &str) -> Said {
         for sentence in sentences_in(text, line.clone()) {
             let claim = claim(&text[sentence.clone()]);
             if !is_far {
-                this.weigh(text, sentence.clone(), claim);
+                this.weigh(text, &sentence, claim);
             }
             let Some(claim) = claim else { continue };
             if !is_far {
@@ -139,12 +146,11 @@ pub fn said(text: &str) -> Said {
 }
 
 impl Said {
-    fn weigh(&mut self, text: &str, sentence: Range<usize>, claim: Option<Claim>) {
-        let said = text[sentence.clone()].trim();
-        if claim.is_none() && is_asked(said) {
-            self.asked_bytes += sentence.len();
-        } else if let Some(form) = form(said) {
-            self.forms.push((form, sentence));
+    fn weigh(&mut self, text: &str, range: &Range<usize>, claim: Option<Claim>) {
+        let said = text[range.clone()].trim();
+        if let Some(form) = Form::of(said) {
+            let is_asked = claim.is_none() && is_asked(said);
+            self.sentences.push(Sentence { range: range.clone(), is_asked, form });
         }
     }
 }

@@ -6,20 +6,29 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::claim::FIRST_WIDE;
 
-/// Returns hashes of a sentence without its names and numbers, and of these: what is said again and again has the same form. O(n).
-pub fn form(sentence: &str) -> Option<(u64, u64)> {
-    let (mut form, mut names, mut is_first) = (Xxh3Default::new(), Xxh3Default::new(), true);
-    for word in sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        // Scripts without spaces have names of others within a word: "Lima今天天气怎么样".
-        let is_wide = word.contains(|c: char| c >= FIRST_WIDE);
-        let is_name = !is_first && word.starts_with(char::is_uppercase);
-        for c in word.chars() {
-            let is_form = if is_wide { c >= FIRST_WIDE } else { !is_name && c.is_alphabetic() };
-            (if is_form { &mut form } else { &mut names }).write_u32(c.into());
-            is_first &= !is_form;
+/// Hashes of a sentence without its names and numbers, and of these: what is said again and again has the same form.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    pub words: u64,
+    pub names: u64,
+}
+
+impl Form {
+    /// Returns the form of a sentence that has words. O(n).
+    pub fn of(sentence: &str) -> Option<Self> {
+        let (mut words, mut names, mut is_first) = (Xxh3Default::new(), Xxh3Default::new(), true);
+        for word in sentence.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            // Scripts without spaces have names of others within a word: "Lima今天天气怎么样".
+            let is_wide = word.contains(|c: char| c >= FIRST_WIDE);
+            let is_name = !is_first && word.starts_with(char::is_uppercase);
+            for c in word.chars() {
+                let is_word = if is_wide { c >= FIRST_WIDE } else { !is_name && c.is_alphabetic() };
+                (if is_word { &mut words } else { &mut names }).write_u32(c.into());
+                is_first &= !is_word;
+            }
         }
+        (!is_first).then(|| Self { words: words.finish(), names: names.finish() })
     }
-    (!is_first).then(|| (form.finish(), names.finish()))
 }
 
 /// Returns the imperatives of a verb, given as a stem (German) or an infinitive; other words stand for themselves.

@@ -317,6 +317,7 @@ STATEMENTS = [
     "Call me Sam, not Samantha.",
     "anything over 200 bucks needs my ok",
     "My landlord is Mr Achterberg, he speaks only Dutch.",
+    "The passports are in the second drawer of the white cabinet in the hall.",
 ]
 
 
@@ -334,9 +335,10 @@ def test_what_is_said_in_passing_stays_before_routine(routine: str) -> None:
     for i in range(150):
         text = routine.format(city=drawn.choice(["Lima", "Graz", "Oslo", "Quito"]), i=i)
         if i % 8 == 3 and i // 8 < len(STATEMENTS):
-            text += "\n" + STATEMENTS[i // 8]
+            statement = STATEMENTS[i // 8]
+            text = f"{text}\n{statement}" if i % 16 == 3 else f"{statement.rstrip('.')} {text}"
         answer = f"It is mild, number {i}; light wind, some clouds, and nothing special all day."
         messages += [said("user", text), said("assistant", answer)]
     messages.append(said("user", routine.format(city="Oslo", i=999)))
     kept = "\n".join(m["content"] for m in fit_messages(messages, 1_500).messages)
-    assert [statement for statement in STATEMENTS if statement not in kept] == []
+    assert [statement for statement in STATEMENTS if statement.rstrip(".") not in kept] == []
