@@ -167,14 +167,15 @@ pub struct Run {
 }
 
 impl Run {
-    /// Starts with the messages behind `previous`. O(bytes); counts no token.
+    /// Starts with the messages behind `previous`. O(bytes); counts tokens of `previous` alone.
+    ///
+    /// A `previous` that is longer than any summary of this policy is the caller's, and is cut: every call has it.
     pub fn new(view: &[Message<'_>], previous: Option<Previous>, options: Options, counter: TokenCounter) -> Self {
         let previous = previous.unwrap_or_default();
         let standard = || Prompt::standard(options.format, language(view, &previous.text), options.max_words);
         let prompt = options.prompt.clone().unwrap_or_else(standard);
         let limit = Limit { tokens: options.max_result_tokens, counter };
         let items = transcript::items(view, limit);
-        let tells_previous = !previous.text.is_empty();
         let mut run = Self {
             options,
             prompt,
@@ -182,11 +183,15 @@ impl Run {
             previous,
             tasks: Vec::new(),
             parts: Vec::new(),
-            tells_previous,
+            tells_previous: false,
             calls: 0,
             answers: 0,
             error: None,
         };
+        let policy = &run.options.policy;
+        let longest = policy.target_tokens.max(MIN_FORCED_TOKENS) * MAX_TEXT_FACTOR + added_tokens(policy);
+        run.previous.text = run.within(&run.previous.text, longest).0;
+        run.tells_previous = !run.previous.text.is_empty();
         let room = run.room_bytes(run.options.window_tokens);
         if items.iter().any(|item| !item.text.is_empty()) {
             run.schedule(items, 0, room);
@@ -226,8 +231,8 @@ impl Run {
             merges.unwrap_or(PartSummary { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
         let max_tokens = self.target(depth) * MAX_TEXT_FACTOR;
         text.clone_into(&mut part.text);
-        // JSON is bounded by its fields.
-        if self.options.format == Format::Text {
+        // Fields bound themselves; an answer without any is a text, whatever was asked for.
+        if self.options.format == Format::Text || Structured::parse(text).is_none() {
             self.cut(&mut part, max_tokens);
         }
         self.parts.push(part);
@@ -315,8 +320,7 @@ impl Run {
             return (data, text);
         }
         let data = told.within(max_tokens, self.counter);
-        let room = target.percent(ADDED_PERCENT).max(MIN_ADDED_TOKENS);
-        let missing = data.missing_in(&part.text).within(room, self.counter);
+        let missing = data.missing_in(&part.text).within(added_tokens(&self.options.policy), self.counter);
         let added = if missing == Structured::default() {
             String::new()
         } else {
@@ -462,6 +466,11 @@ impl Run {
         let room = usize::try_from(room.0).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
         room.saturating_sub(self.prompt.bytes() + self.previous.text.len()).max(MIN_CHUNK_BYTES)
     }
+}
+
+/// Returns the most tokens of what the model dropped and is added back.
+fn added_tokens(policy: &Policy) -> Tokens {
+    policy.target_tokens.percent(ADDED_PERCENT).max(MIN_ADDED_TOKENS)
 }
 
 /// Returns the language of a summary: the user's, whatever tools and pasted texts use.

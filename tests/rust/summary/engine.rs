@@ -229,6 +229,29 @@ fn an_answer_that_is_no_summary_is_cut() {
 }
 
 #[test]
+fn no_text_makes_a_summary_without_bounds() {
+    let texts = texts(8, 500);
+    let answers: [&dyn Fn(&str) -> String; 5] = [
+        &|_| "All is well and nothing happens. ".repeat(2_000),
+        &|_| "- a thing\n".repeat(6_000),
+        &|_| "我们讨论了数据库。".repeat(6_000),
+        &|_| format!("{{\"thoughts\": \"{}\"}}", "hm ".repeat(9_000)),
+        &|_| format!("{{\"decisions\": [{}\"last\"]}}", "\"one\",".repeat(9_000)),
+    ];
+    for (at, answer) in answers.iter().enumerate() {
+        for window_bytes in [usize::MAX, 3_500, 0] {
+            for format in [Format::Text, Format::Structured] {
+                let long = Previous { text: "said before ".repeat(9_000), data: Structured::default() };
+                let options = Options { format, ..Options::default() };
+                let draft = Model::new(window_bytes, answer).summarise(&talk(&texts), Some(long), options);
+                let tokens = draft.output_tokens;
+                assert!(tokens <= Tokens(5 * 700), "answer {at}, window {window_bytes}: {tokens}");
+            }
+        }
+    }
+}
+
+#[test]
 fn json_of_the_model_is_merged_by_rules_and_asked_for_once() {
     let texts = texts(8, 500);
     let json = |text: &str| {
