@@ -21,7 +21,7 @@ from nanobot_context.errors import (
     StoreUnavailableError,
 )
 from nanobot_context.json_file import JsonFile, kind_of, load_or_none
-from nanobot_context.json_text import position_of, skip_blank
+from nanobot_context.json_text import parsed, position_of, skip_blank
 from nanobot_context.own_form import own_form
 from nanobot_context.settings import LoadedSettings, load_usable_settings
 from nanobot_context.types import Message
@@ -221,7 +221,8 @@ def stored_conversation(session: StoredSession, source: str) -> Conversation:
     if META not in session.meta:
         return Conversation(session.id, session.messages, {}, source)
     file = SessionFile.of(session)
-    lines = [json.loads(line) for line in file.messages]
+    # `None` for one that was damaged in the store.
+    lines = [parsed(line) for line in file.messages]
     others = [json.loads(line) for _, line in file.others if line.strip()]
     record: dict[str, Any] = next((one for one in others if one.get("_type") == RECORD), {})
     messages = [line for line in lines if isinstance(line, dict) and "role" in line]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import re
@@ -13,9 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nanobot_context import activation
+from nanobot_context import activation, log
 from nanobot_context._core import listed_window, without_credentials
-from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
+from nanobot_context.errors import (
+    InvalidArgumentError,
+    SessionStoreError,
+    SettingsError,
+    StoreDataError,
+)
 from nanobot_context.file_checks import check_files
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.record import RequestRecord
@@ -29,13 +33,17 @@ from nanobot_context.host.config import (
     nanobot_config_path,
     provider_prefixes,
 )
-from nanobot_context.host.detect import find, installed_version
+from nanobot_context.host.detect import installed_version
 from nanobot_context.host.model_server import ask_window, is_local
 from nanobot_context.installer import install
 from nanobot_context.plugins import opened_store
+from nanobot_context.sessions.nanobot_files import APP, USER
 from nanobot_context.sessions.service import SessionService
 from nanobot_context.setting_checks import Finding, left_out, misplaced, without_effect
 from nanobot_context.settings import SETTINGS_FILE, load_usable_settings
+
+# Sessions that are read whole.
+_SESSIONS_READ = 200
 
 # Between these every model call of five of the supported releases fails (measured: 1.102.4 works,
 # 1.106.0 and 1.106.2 fail, 1.110.2 works; mcp 1.30).
@@ -90,7 +98,7 @@ def examine(*, ask_server: bool = False) -> Report:
     Imports nanobot, which takes some seconds with the releases that use litellm. With `ask_server`
     a model server on this machine or network is asked for its window.
     """
-    _silence()
+    log.mute()  # the report says the same
     keep_litellm_offline()
     config = nanobot_config_path()
     hook_files = activation.hook_files()
@@ -316,7 +324,8 @@ def _check_store(config: Path, state: Status) -> Iterator[Finding]:
         yield Finding(opened_store.NO_EFFECT, "remove that setting, or use nanobot 0.3.5 or later")
         return
     try:
-        SessionService(url, cleanup_interval_seconds=0).close()
+        with SessionService(url, cleanup_interval_seconds=0) as service:
+            yield from _check_sessions(service)
     except (SessionStoreError, InvalidArgumentError) as error:
         shown = without_credentials(url)
         problem, _, hint = str(error).partition("\nhint: ")
@@ -328,11 +337,22 @@ def _check_store(config: Path, state: Status) -> Iterator[Finding]:
         )
 
 
-def _silence() -> None:
-    """Keep `install`'s own warnings out of the output: the report says the same."""
-    logging.getLogger("nanobot_context").addHandler(logging.NullHandler())
-    if (logger := find("loguru", "logger")) is not None:
-        logger.disable("nanobot_context")
+def _check_sessions(service: SessionService) -> Iterator[Finding]:
+    """Look for sessions of nanobot's of which something cannot be read, among the newest."""
+    fix = "put back a copy of the store; or go on without it, or delete the session"
+    for head in service.list_sessions(APP, USER, limit=_SESSIONS_READ):
+        try:
+            session = service.get(*head.key, user_first="off")
+        except StoreDataError as error:
+            yield Finding(str(error).partition("\nhint: ")[0], fix)
+            continue
+        if session is not None and (damaged := session.damaged):
+            places = ", ".join(str(event.seq) for event in damaged)
+            yield Finding(
+                f"session `{head.id}` is damaged: what stands at position {places} cannot be read, "
+                "the rest can",
+                fix,
+            )
 
 
 def _text(path: Path) -> str:

@@ -14,6 +14,16 @@ from typing import Any
 from nanobot_context.words import shown
 
 
+def mute() -> None:
+    """Log nothing any more: a command prints what there is to say."""
+    logging.getLogger("nanobot_context").addHandler(logging.NullHandler())
+    try:
+        loguru: Any = importlib.import_module("loguru")
+    except ImportError:
+        return
+    loguru.logger.disable("nanobot_context")
+
+
 def info(message: str, *args: object) -> None:
     _write("INFO", message, args)
 

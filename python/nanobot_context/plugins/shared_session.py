@@ -253,7 +253,7 @@ def messages_of(stored: StoredSession) -> list[Message]:
 
 def _lines(stored: StoredSession) -> Iterator[tuple[int, Message]]:
     for event in lines_among(stored.events):
-        message = event.payload if event.is_message else json.loads(line_of(event))
+        message = event.payload if event.is_message else parsed(line_of(event))
         if isinstance(message, dict):
             yield event.seq or 0, message
 

@@ -215,7 +215,7 @@ class SessionOperations:
         check_flag("links", links)
         check_whole("last", last, optional=True)
         stored = yield partial(self.handle.summaries, *session.key, key, failed, links, last)
-        return [SessionSummary.from_store(summary) for summary in stored]
+        return [SessionSummary.from_store(summary, session.key) for summary in stored]
 
 
 USER_FIRST = ("prepend", "drop", "off")

@@ -6,10 +6,11 @@ import json
 import time
 import uuid
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context.arguments import check_flag, format_value, invalid, is_number, json_of, text_of
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, StoreDataError
 from nanobot_context.json_text import parsed, refuse_constant
@@ -91,11 +92,7 @@ class SessionEvent:
 
     @classmethod
     def all_from_store(cls, stored: list[dict[str, Any]]) -> list[SessionEvent]:
-        """Return events that the core holds.
-
-        Raises:
-            StoreDataError: The payload of one is not valid JSON.
-        """
+        """Return events that the core holds; `payload` is `None` where it is not valid JSON."""
         payloads = _payloads([one["payload"] for one in stored])
         return [cls._of(one, payload) for one, payload in zip(stored, payloads, strict=True)]
 
@@ -119,10 +116,7 @@ def _payloads(texts: list[str]) -> list[Any]:
             return values
     except (ValueError, RecursionError):
         pass
-    try:
-        return [json.loads(text) for text in texts]
-    except (ValueError, RecursionError) as error:
-        raise StoreDataError(f"an event is not valid JSON: {error}") from None
+    return list(map(parsed, texts))
 
 
 @dataclass(frozen=True)
@@ -158,12 +152,12 @@ class SessionSummary:
         return Summary.from_dict({**self.record, "text": self.text})
 
     @classmethod
-    def from_store(cls, stored: Mapping[str, Any]) -> SessionSummary:
-        """Return a summary that the core holds."""
+    def from_store(cls, stored: Mapping[str, Any], session: Sequence[str]) -> SessionSummary:
+        """Return a summary of `session` that the core holds."""
         same = ("id", "filter_key", "version", "first_seq", "last_seq", "text")
         return cls(
             **{name: stored[name] for name in same},
-            record=_parsed(stored["record"], "a summary"),
+            record=_parsed(stored["record"], "a summary", session),
             created=stored["created_ms"] / 1_000,
             events=[(seq, id_) for seq, id_ in stored["links"]],
         )
@@ -203,12 +197,13 @@ class SessionHead:
     @classmethod
     def fields_of(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a head that the core holds."""
+        key = stored["app"], stored["user"], stored["id"]
         same = ("app", "user", "id", "generation", "seq", "first_seq")
         return {
             **{name: stored[name] for name in same},
             "created": stored["created_ms"] / 1_000,
             "updated": stored["updated_ms"] / 1_000,
-            "meta": _parsed(stored["meta"], "a session's metadata"),
+            "meta": _parsed(stored["meta"], "the metadata", key),
         }
 
 
@@ -239,6 +234,15 @@ class StoredSession(SessionHead):
         return SessionHead(**{item.name: getattr(self, item.name) for item in fields(SessionHead)})
 
     @property
+    def damaged(self) -> list[SessionEvent]:
+        """The events whose text was damaged in the store: `raw` is what can be read of it."""
+        return [
+            event
+            for event in self.events
+            if event.payload is None and (event.raw or "").strip() != "null"
+        ]
+
+    @property
     def messages(self) -> list[Message]:
         """The chat messages among the events."""
         return [event.payload for event in self.events if event.is_message]
@@ -246,13 +250,22 @@ class StoredSession(SessionHead):
     @classmethod
     def from_store(cls, stored: Mapping[str, Any]) -> StoredSession:
         """Return a session that the core holds."""
-        summaries = map(SessionSummary.from_store, stored["summaries"])
-        return cls(
-            **cls.fields_of(stored["head"]),
+        head = cls.fields_of(stored["head"])
+        key = head["app"], head["user"], head["id"]
+        summaries = [SessionSummary.from_store(one, key) for one in stored["summaries"]]
+        session = cls(
+            **head,
             events=SessionEvent.all_from_store(stored["events"]),
             state=decode_state(stored["state"]),
             summaries={summary.filter_key: summary for summary in summaries},
         )
+        if damaged := session.damaged:
+            log.warning(
+                "session `{}` is damaged: what stands at position {} cannot be read, the rest can",
+                "/".join(key),
+                ", ".join(str(event.seq) for event in damaged),
+            )
+        return session
 
     def _stored(self, event: SessionEvent, seq: int) -> SessionEvent:
         """Return the stored event that `event` repeats, or `event` if it is not among these."""
@@ -331,11 +344,12 @@ def milliseconds(argument: str, seconds: Any) -> int:
     return round(seconds * 1_000)
 
 
-def _parsed(text: str, what: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        raise StoreDataError(f"{what} is not valid JSON: {error}") from None
+def _parsed(text: str, what: str, session: Sequence[str]) -> dict[str, Any]:
+    value = parsed(text or "{}")
     if not isinstance(value, dict):
-        raise StoreDataError(f"{what} is not a JSON object: {text:.60}")
+        name = "/".join(session)
+        raise StoreDataError(
+            f"session `{name}` is damaged: {what} is not a JSON object: {text:.60}\n"
+            "hint: put back a copy of the store, or delete the session"
+        )
     return value

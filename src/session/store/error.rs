@@ -76,7 +76,7 @@ pub enum StoreError {
         /// What the system said.
         problem: String,
     },
-    /// The stored data is damaged.
+    /// The stored data is damaged; `problem` names the session where one is asked for.
     #[error("{store} is damaged: {problem}")]
     Corrupt {
         /// The store.
@@ -138,6 +138,15 @@ impl StoreError {
     /// Returns an [`StoreError::Invalid`].
     pub fn invalid(name: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Invalid { name: name.into(), problem: problem.into() }
+    }
+
+    /// Names the session that was asked for where stored data is damaged: whoever keeps many can then delete that one.
+    #[must_use]
+    pub(super) fn of_session(self, key: &SessionKey) -> Self {
+        match self {
+            Self::Corrupt { store, problem } => Self::Corrupt { store, problem: format!("session `{key}`: {problem}") },
+            other => other,
+        }
     }
 
     /// Returns what to do next. The match has no catch-all: a new variant must decide.

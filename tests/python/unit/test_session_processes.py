@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from nanobot_context import (
     StoreFullError,
     StoreUnavailableError,
 )
-from nanobot_context.sessions import SessionService
+from nanobot_context.sessions import SessionEvent, SessionService
 from session_cases import ids, said
 from session_process import BATCH
 
@@ -572,7 +572,7 @@ def test_a_path_that_names_no_file_is_told(tmp_path: Path, name: str) -> None:
 NETWORK = """
 import ctypes, sys
 from nanobot_context import InvalidArgumentError
-from nanobot_context.sessions import SessionService
+from nanobot_context.sessions import SessionEvent, SessionService
 
 libc = ctypes.CDLL(None, use_errno=True)
 NEWNS, BIND, PRIVATE = 0x20000, 0x1000, 0x44000
@@ -649,3 +649,56 @@ def test_a_fork_after_the_file_was_opened_is_refused_with_a_hint(tmp_path: Path,
     assert "forked" in told[0]
     assert told[1].startswith("hint: ")
     assert told[2:] == ["s", "1"]
+
+
+ROWS = {
+    "an event, not UTF-8": ("event", "payload", b'{"role":"user"\xc3'),
+    "an event, cut off": ("event", "payload", b'{"role": "user", "cont'),
+    "an event, empty": ("event", "payload", b""),
+    "an id": ("event", "id", b"\xff\xfe"),
+    "an author": ("event", "author", b"\xff\xfe"),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_damaged_row_costs_no_other_one(
+    tmp_path: Path, row: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, column, value = ROWS[row]
+    path = tmp_path / "s.db"
+    with SessionService(file_url(path)) as service:
+        session = service.create("app", "ann", "s")
+        service.append(
+            session, [SessionEvent({"role": "user", "content": str(at)}) for at in "abc"]
+        )
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(
+            f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE place % (1 << 32) = 2", [value]
+        )
+        file.commit()
+    with SessionService(file_url(path)) as service:
+        loaded = service.get("app", "ann", "s")
+        assert loaded is not None
+        service.append(loaded, [SessionEvent({"role": "user", "content": "d"})])
+        loaded = service.get("app", "ann", "s")
+    assert loaded is not None
+    kept = [message["content"] for message in loaded.messages]
+    is_lost = column == "payload"
+    assert kept == (["a", "c", "d"] if is_lost else ["a", "b", "c", "d"])
+    assert [event.seq for event in loaded.damaged] == [2] * is_lost
+    assert ("`app/ann/s` is damaged: what stands at position 2" in caplog.text) is is_lost
+
+
+def test_a_damaged_row_of_a_session_names_the_session(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with SessionService(file_url(path)) as service:
+        service.create("app", "ann", "s")
+    for change in ("meta = '{'", "gen = CAST(x'ff' AS TEXT)"):
+        with closing(sqlite3.connect(path)) as file:
+            file.execute(f"UPDATE session SET {change}")
+            file.commit()
+        with (
+            SessionService(file_url(path)) as service,
+            pytest.raises(StoreDataError, match="session `app/ann/s`"),
+        ):
+            service.get("app", "ann", "s")

@@ -99,7 +99,8 @@ impl SessionStore for Sqlite {
                 head: found.head,
             }))
         };
-        if window.refresh.is_some() { self.write(load) } else { self.read(load) }
+        let loaded = if window.refresh.is_some() { self.write(load) } else { self.read(load) };
+        loaded.map_err(|error| error.of_session(key))
     }
 
     fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
@@ -141,6 +142,7 @@ impl SessionStore for Sqlite {
             batch.check(&found.head)?;
             append(transaction, found, batch, false, now)
         })
+        .map_err(|error| error.of_session(key))
     }
 
     fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended> {
@@ -162,6 +164,7 @@ impl SessionStore for Sqlite {
             }
             append(transaction, found, batch, true, now)
         })
+        .map_err(|error| error.of_session(key))
     }
 
     fn state(&self, scope: &Scope) -> StoreResult<State> {
@@ -207,6 +210,7 @@ impl SessionStore for Sqlite {
             run(transaction, "UPDATE session SET meta = ?2 WHERE sid = ?1", params![sid, meta])?;
             Ok(())
         })
+        .map_err(|error| error.of_session(key))
     }
 
     fn put_summary(&self, key: &SessionKey, new: &NewSummary) -> StoreResult<PutSummary> {
@@ -254,6 +258,7 @@ impl SessionStore for Sqlite {
             )?;
             Ok(PutSummary::Accepted(version))
         })
+        .map_err(|error| error.of_session(key))
     }
 
     fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
@@ -275,6 +280,7 @@ impl SessionStore for Sqlite {
             }
             Ok(found)
         })
+        .map_err(|error| error.of_session(key))
     }
 
     fn sweep(&self) -> StoreResult<u64> {

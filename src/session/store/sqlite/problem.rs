@@ -26,6 +26,12 @@ impl From<StoreError> for Problem {
 /// No room on the disk. What all connections share beside the file cannot grow either: SQLite calls that an I/O error.
 const FULL: [i32; 2] = [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE];
 
+/// Whether a value is there that nothing of ours has written.
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(error, FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..))
+}
+
 /// Returns what an error of SQLite means to a user.
 pub fn classify(error: &rusqlite::Error, store: &str) -> StoreError {
     let (store, problem) = (store.to_owned(), error.to_string());
@@ -43,6 +49,7 @@ pub fn classify(error: &rusqlite::Error, store: &str) -> StoreError {
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt { store, problem },
         Some(ErrorCode::SystemIoFailure) => StoreError::Unavailable { store, problem },
+        None if is_unreadable(error) => StoreError::Corrupt { store, problem },
         _ => StoreError::Failed { store, problem },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use rusqlite::{OptionalExtension, Params, Row, Transaction, params};
+use rusqlite::{OptionalExtension, Params, Row, RowIndex, Transaction, params};
 
 use super::super::rules::{Leaving, expires_ms, now_ms};
 use super::super::{
@@ -74,15 +74,24 @@ pub fn seq_of(place: i64) -> u64 {
     place.unsigned_abs() % PLACES
 }
 
+/// Returns a text as far as it can be read: a damaged one costs its own bytes, and not the session that it is of.
+fn text(row: &Row<'_>, at: impl RowIndex) -> rusqlite::Result<String> {
+    let value = row.get_ref(at)?;
+    let bytes = value
+        .as_bytes()
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, value.data_type(), Box::new(error)))?;
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
 pub fn event(row: &Row<'_>) -> rusqlite::Result<SessionEvent> {
     Ok(SessionEvent {
         seq: seq_of(row.get(0)?),
-        id: row.get(1)?,
+        id: text(row, 1)?,
         time_ms: row.get(2)?,
-        author: row.get(3)?,
-        filter_key: row.get(4)?,
+        author: text(row, 3)?,
+        filter_key: text(row, 4)?,
         kind: EventKind::of(row.get(5)?),
-        payload: row.get(6)?,
+        payload: text(row, 6)?,
     })
 }
 
@@ -112,7 +121,7 @@ pub fn head(row: &Row<'_>, key: SessionKey, at: usize) -> rusqlite::Result<Head>
         first_seq: row.get(at + 2)?,
         created_ms: row.get(at + 3)?,
         updated_ms: row.get(at + 4)?,
-        meta: row.get(at + 5)?,
+        meta: text(row, at + 5)?,
     })
 }
 
@@ -337,8 +346,8 @@ pub fn summary(row: &Row<'_>) -> rusqlite::Result<StoredSummary> {
         version: row.get("version")?,
         first_seq: row.get("first_seq")?,
         last_seq: row.get("last_seq")?,
-        text: row.get("text")?,
-        record: row.get("record")?,
+        text: text(row, "text")?,
+        record: text(row, "record")?,
         created_ms: row.get("created_ms")?,
         links: Vec::new(),
     })
