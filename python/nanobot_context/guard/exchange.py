@@ -129,7 +129,8 @@ class Exchange:
             self.last = Refused(overflow, response)
             return self.last
         fused("learn from an answer", lambda: self._learn_from_answer(attempt), None)
-        telemetry.answered(self.request, response)
+        if getattr(response, "is_complete", True):
+            telemetry.answered(self.request, response)
         return response
 
     def learn(self, attempt: Attempt, response: Any) -> None:
@@ -407,6 +408,7 @@ class Answer:
 
     Attributes:
         reply: The answer itself, which is handed on.
+        is_complete: Whether it has ended; a stream tells its usage, or that it failed, at the end.
     """
 
     reply: Any
@@ -414,6 +416,7 @@ class Answer:
     tool_calls: Any = None
     finish_reason: str | None = None
     usage: dict[str, Any] = field(default_factory=dict)
+    is_complete: bool = True
 
 
 def _has_cached(response: Any) -> bool:

@@ -24,6 +24,7 @@ from nanobot_context.guard.guard import in_flight
 from nanobot_context.guard.request import Call, positional_names
 from nanobot_context.host.detect import PROVIDER, RESPONSE
 from nanobot_context.patches.declaration import Context, Patch
+from nanobot_context.wire.refusals import show_refusals
 
 Chat = Callable[..., Awaitable[Any]]
 
@@ -38,6 +39,8 @@ def _wrap_call(original: Chat, context: Context) -> Chat:
             send = functools.partial(original, self)
             request = fused("read a request", lambda: given.request(send, provider=self), None)
             if request is not None:
+                # Some releases make it with the first call: then the second one has it.
+                fused("read a client", lambda: show_refusals(getattr(self, "_client", None)), None)
                 return await context.guard.run(request)
         return await original(self, *args, **kwargs)
 

@@ -22,7 +22,7 @@ from nanobot_context.wire.breakpoints import with_breakpoints
 from nanobot_context.wire.forms import endpoint_of, form_of
 from nanobot_context.wire.forms.form import Form
 from nanobot_context.wire.replies import Reply
-from nanobot_context.wire.streams import EndReader, Json, failure, usage_of
+from nanobot_context.wire.streams import EndReader, Json, failure, reported, usage_of
 
 Send = Callable[[bytes | None], Awaitable[Reply]]
 """Sends a body, or the one that came where there is none."""
@@ -97,6 +97,8 @@ class Protection:
         except GaveUp as gave_up:
             self.telemetry.gave_up(request, gave_up.overflow_error(request.model))
             answer = gave_up.refused.refusal
+            if isinstance(answer, Fault):
+                answer.reply.refuse()
         finally:
             if not wire.is_streaming:
                 self.telemetry.ended(request, self.fitter)
@@ -135,11 +137,16 @@ class _Wire:
         self._form, self._send = form, send
         self._cache_breakpoints = protection.cache_breakpoints
         self._last: Reply | None = None
-        self.is_streaming = False
+        self._shown: Reply | None = None
         request = request_of(form, self._sent, endpoint)
         fitter = protection.fitter
         request = fused("shorten tool schemas", lambda: self._offered(fitter, request), request)
         self.exchange = Exchange(fitter, protection.telemetry, request)
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the response is a stream that is handed on, and ends later."""
+        return self._shown is not None
 
     def _offered(self, fitter: Fitter, request: Request) -> Request:
         form = self._form
@@ -154,7 +161,11 @@ class _Wire:
         if reply.status >= _FIRST_ERROR:
             raise Fault(reply, reply.status, await reply.text())
         if not reply.is_stream:
-            return _answer(reply, await reply.json())
+            body = await reply.json()
+            # OpenRouter and other relays hand on a refusal with the status of their own success.
+            if (error := reported(body)) is not None:
+                raise _fault(reply, error)
+            return _answer(reply, body)
         attempt = Attempt(messages, max_tokens)
         event = await reply.beginning(
             lambda end: self._learn(reply, attempt, end), is_patient=self._may_be_refused()
@@ -163,8 +174,8 @@ class _Wire:
         if error is not None:
             raise _fault(reply, error)
         # Something has been shown, though nobody knows what.
-        self.is_streaming = True
-        return Answer(reply, content="…")
+        self._shown = reply
+        return Answer(reply, content="…", is_complete=False)
 
     def _may_be_refused(self) -> bool:
         """Return whether the request is of a size that was refused before, or may be."""
@@ -191,14 +202,17 @@ class _Wire:
             return json.dumps(body, separators=(",", ":")).encode()
 
     def _learn(self, reply: Reply, attempt: Attempt, end: EndReader) -> None:
+        if reply is not self._shown:
+            return  # refused in its first event: `recover` has heard of it
         exchange = self.exchange
         answer = Answer(reply, content="…", usage=end.usage)
         if end.failure is not None:
             # Too late to be sent again, not to be known the next time.
             exchange.failed(attempt, _fault(reply, end.failure))
-        elif end.usage:
-            exchange.learn(attempt, answer)
-        exchange.telemetry.answered(exchange.request, answer)
+        else:
+            if end.usage:
+                exchange.learn(attempt, answer)
+            exchange.telemetry.answered(exchange.request, answer)
         exchange.telemetry.ended(exchange.request, exchange.fitter)
 
 

@@ -12,6 +12,7 @@ from nanobot_context.json_text import parsed
 from nanobot_context.wire.streams import Beginning, EndReader, Json, Lines
 
 _EVENTS = "text/event-stream"
+_REFUSED = 400
 
 
 class Reply:
@@ -36,6 +37,11 @@ class Reply:
     def is_stream(self) -> bool:
         """Whether the body is a stream of events."""
         return str(self.response.headers.get("content-type", "")).startswith(_EVENTS)
+
+    def refuse(self) -> None:
+        """Let the client raise what the body says, where it came with the status of a success."""
+        if not self.is_stream:
+            as_refusal(self.response)
 
     async def text(self) -> str:
         """Return the whole body."""
@@ -67,6 +73,7 @@ class Reply:
             try:
                 piece = await anext(pieces) if self._is_async else next(pieces)
             except (StopIteration, StopAsyncIteration):
+                begun.end()
                 break
             except Exception as error:
                 # It is the client's to see, behind what came before it.
@@ -85,6 +92,12 @@ class Reply:
             await self.response.aclose()
         else:
             self.response.close()
+
+
+def as_refusal(response: Any) -> None:
+    """Give a response whose body is a refusal the status of one."""
+    if response.is_success:
+        response.status_code = _REFUSED
 
 
 class _Again:

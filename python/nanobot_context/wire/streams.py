@@ -53,6 +53,10 @@ class Lines:
         self._rest = rest.removesuffix(_OPEN)
         return lines
 
+    def end(self) -> bytes:
+        """Return what stands behind the last line that has ended."""
+        return self._rest
+
 
 class Beginning:
     """The first event of a stream that says how the request went.
@@ -70,6 +74,7 @@ class Beginning:
         self._until = time.monotonic() + _PATIENCE_SECONDS if is_patient else 0.0
         self.is_over = not lines.can_read
         self.event: Json | None = None
+        self._body: list[bytes] = []
 
     def feed(self, piece: bytes) -> None:
         """Read the next piece of the body."""
@@ -80,7 +85,14 @@ class Beginning:
                 event = _json(line[5:])
                 if event is None or not _is_preliminary(event):
                     self.is_over, self.event = True, event
+            elif self._body or line.lstrip().startswith(b"{"):
+                self._body.append(line)
         self.is_over |= time.monotonic() > self._until or not self._lines.can_read
+
+    def end(self) -> None:
+        """Take the body as one event where it has ended without any: it may be a bare error."""
+        if not self.is_over:
+            self.event = _json(b"\n".join([*self._body, self._lines.end()]))
 
 
 def _is_preliminary(event: Json) -> bool:
@@ -116,6 +128,20 @@ def failure(event: Json | None) -> Json | None:
         return error
     # OpenAI's Responses: an event that is the error.
     return event if event.get("type") == "error" else None
+
+
+def reported(body: Json) -> Json | None:
+    """Return the error that a response reports in place of an answer; `None` beside one."""
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(choice, dict):
+        # OpenRouter: the error of the provider behind it, in place of a message.
+        message = choice.get("message")
+        has_said = isinstance(message, dict) and (
+            message.get("content") or message.get("tool_calls")
+        )
+        return None if has_said else failure(choice)
+    return None if body.get("output") or body.get("content") else failure(body)
 
 
 class EndReader:

@@ -272,6 +272,83 @@ def test_a_refusal_inside_a_stream_is_repaired(
     assert len(server.asked) == 2
 
 
+REFUSED = {"error": {"message": "maximum context length is 16384 tokens, got 20000 tokens"}}
+FAILED = {"object": "response", "status": "failed", "output": [], **REFUSED}
+BEHIND = {
+    "choices": [{"index": 0, "finish_reason": "error", "message": {"content": ""}, **REFUSED}]
+}
+
+
+@pytest.mark.parametrize("body", [REFUSED, FAILED, BEHIND])
+@pytest.mark.parametrize("ask", [*OPENAI, *ANTHROPIC])
+def test_a_refusal_with_the_status_of_a_success_is_repaired(
+    server: ModelServer, ask: Ask, body: Any
+) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        if len(server.asked) == 1:
+            handler.reply(200, body)
+        return len(server.asked) == 1
+
+    server.instead = instead
+    with (
+        openai_client(server) as client,
+        anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as other,
+    ):
+        asked = nanobot_context.wrap(client if ask in OPENAI else other)
+        given = ask(asked, TOO_LONG[:4])
+        assert hasattr(given, "model_dump") or list(given)
+    assert len(server.asked) == 2
+
+
+def test_a_bare_error_in_the_place_of_a_stream_is_repaired(server: ModelServer) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        if len(server.asked) == 1:
+            handler.stream([json.dumps(REFUSED, indent=1)])
+        return len(server.asked) == 1
+
+    server.instead = instead
+    with openai_client(server) as client:
+        pieces = list(chat_streamed(nanobot_context.wrap(client), TOO_LONG[:4]))
+    assert "".join(map(piece, pieces)) == "It was OPS-242."
+
+
+def test_a_refusal_that_stays_is_raised_whatever_its_status(server: ModelServer) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        handler.reply(200, {"error": {"message": "context length exceeded"}})
+        return True
+
+    server.instead = instead
+    with (
+        openai_client(server) as client,
+        pytest.raises(openai.BadRequestError, match="context length exceeded"),
+    ):
+        chat(nanobot_context.wrap(client), TOO_LONG)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_stream_is_reported_once(server: ModelServer, is_refused: bool) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        if is_refused:
+            handler.stream(['data: {"error": {"message": "context length exceeded"}}\n\n'])
+        return is_refused
+
+    server.instead = instead
+    events: list[str] = []
+    stop = nanobot_context.subscribe(lambda event: events.append(event.kind))
+    with openai_client(server) as client:
+        wrapped = nanobot_context.wrap(client)
+        if is_refused:
+            with pytest.raises(openai.APIError):
+                list(chat_streamed(wrapped, TOO_LONG))
+        else:
+            list(chat_streamed(wrapped, SHORT))
+    gc.collect()
+    stop()
+    assert events.count("answered") == int(not is_refused)
+    assert events.count("overflow") == (len(server.asked) if is_refused else 0)
+    assert events.count("gave_up") == int(is_refused)
+
+
 def test_a_refusal_that_comes_too_late_is_learned_from(server: ModelServer) -> None:
     said = ROLE.replace('"content": ""', '"content": "It"')
     refusal = f'data: {{"error": {{"message": "maximum context length is {WINDOW} tokens"}}}}'
