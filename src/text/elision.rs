@@ -78,8 +78,12 @@ pub fn may_have_note(text: &str) -> bool {
 
 /// Returns the mark for a removed middle part.
 pub fn gap(omitted: &str, language: Language) -> String {
+    gap_of(omitted, omitted.bytes().filter(|&b| b == b'\n').count() as u64, language)
+}
+
+/// Returns the mark for `omitted`, a removed middle part that holds `lines` lines.
+pub fn gap_of(omitted: &str, lines: u64, language: Language) -> String {
     let chars = omitted.chars().count() as u64;
-    let lines = omitted.bytes().filter(|&b| b == b'\n').count() as u64;
     if is_chinese(language) {
         let gone = Gone { lines: if lines > 1 { lines } else { 0 }, chars, similar: false };
         ["\n", &first_gap(gone, Marks { language, archive_path: None }), "\n"].concat()

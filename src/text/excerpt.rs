@@ -50,7 +50,10 @@ fn head_and_tail_lines(text: &str, (head, tail): (usize, usize), language: Langu
         None => text.len(),
     };
     (head_end < tail_start).then(|| {
-        let joined = join(text, head_end, tail_start, language);
+        let gone = &text[head_end..tail_start];
+        // The line break in front of it ends a line that is kept.
+        let lines = if head_end > 0 { &gone[1..] } else { gone }.lines().count() as u64;
+        let joined = [&text[..head_end], &elision::gap_of(gone, lines, language), &text[tail_start..]].concat();
         // A mark has its own line between two others.
         let joined = if head_end == 0 { joined.trim_start_matches('\n') } else { &joined };
         if tail_start == text.len() { joined.trim_end_matches('\n') } else { joined }.to_owned()
@@ -277,6 +280,18 @@ mod tests {
         }
         assert_eq!(trim_tool_result("short", 5, TRIM_LINES), "short");
         assert_eq!(trim_tool_result("a\nb", 2, (0, 0)), "a\n");
+    }
+
+    #[test]
+    fn the_mark_of_a_trimmed_result_has_the_number_of_lines_that_went() {
+        for end in ["", "\n"] {
+            let text = (0..100).map(|i| format!("line {i}")).collect::<Vec<_>>().join("\n") + end;
+            for lines in [(5, 5), (1, 0), (0, 3), (20, 10)] {
+                let trimmed = trim_tool_result(&text, 500, lines);
+                let kept = trimmed.lines().filter(|line| line.starts_with("line")).count();
+                assert!(trimmed.contains(&format!("[... {} lines", 100 - kept)), "{end:?} {lines:?} {trimmed}");
+            }
+        }
     }
 
     #[test]
