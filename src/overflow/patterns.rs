@@ -101,6 +101,11 @@ const PATTERNS: &[(Symptom, &str)] = &[
         Specific,
         r"\b(?:message|text)\b…too (?:long|large|big)\b…(?:token|context|model|window|conversation)|(?:token|context|model|window)…\b(?:message|text)\b…too (?:long|large|big)\b",
     ),
+    // Anthropic, of one text: the numbers say of what there is too much.
+    (
+        Specific,
+        r"\b(?:messages?|prompt|inputs?|contents?|context|conversation|text)\b…too (?:long|large|big)\b[^\n]{0,20}\d > \d",
+    ),
     (Specific, r"exceed…\b(?:input|prompt|sequence)[ _-](?:length|window|size|limit|budget)"),
     (Specific, r"(?:longer|greater|larger|bigger|more) than…\b(?:input|prompt|sequence)[ _-](?:length|size|limit)"),
     (
@@ -198,7 +203,7 @@ const PATTERNS: &[(Symptom, &str)] = &[
     // OpenAI's words, translated.
     (
         Specific,
-        r"(?:最大上下文(?:长度|窗口)|最大长度限制|最大上下文長度|最大コンテキスト長|최대 컨텍스트 길이|максимальная длина контекста|maximale kontextlänge|longueur maximale (?:du|de) contexte|longitud máxima (?:del|de) contexto|comprimento máximo (?:do|de) contexto|lunghezza massima (?:del|di) contesto)…\d…\d",
+        r"(?:最大上下文|最大长度限制|最大コンテキスト|최대 컨텍스트|максимальн[^ \n]* (?:длина |размер |объем )?контекст|maximale[rs]? (?:größe des )?kontext|(?:longueur|taille|fenêtre) maximale (?:du|de) contexte|contexte maximal|(?:longitud|tamaño|ventana) máxim[ao] (?:del|de) contexto|(?:comprimento|tamanho|janela) máxim[ao] (?:do|de) contexto|contexto máximo|(?:lunghezza|dimensione|finestra) massima (?:del|di) contesto|contesto massimo)…\d…\d",
     ),
     // Not how often one may talk: 对话次数已达上限.
     (
@@ -211,11 +216,11 @@ const PATTERNS: &[(Symptom, &str)] = &[
     (Specific, r"(?:토큰|컨텍스트|프롬프트|입력)…(?:초과|너무 길|깁니다)"),
     (
         Specific,
-        r"(?:контекст|токен|запрос|промпт|ввод)…(?:превы|слишком длин)|слишком (?:длин|много)…(?:контекст|токен|запрос|промпт|ввод)",
+        r"(?:контекст|токен|запрос|промпт|ввод)…(?:превы|слишком длин|(?:больше|длиннее|выше) (?:допустим|разреш|максим|лимит|предел))|слишком (?:длин|много)…(?:контекст|токен|запрос|промпт|ввод)",
     ),
     (
         Specific,
-        r"\btrop de (?:jetons|tokens)|\bzu viele tokens?\b|\bdemasiados tokens|\bmuitos tokens|\btokens demais|\btroppi token",
+        r"\b(?:demasiado (?:larg|long|grand|extens)|muito (?:long|grand|extens)|troppo (?:lung|grand)|trop (?:long|grand|volumin)|zu (?:lang|groß|umfangreich))…\b(?:tokens?|jetons)\b|\btrop de (?:jetons|tokens)|\bzu viele tokens?\b|\bdemasiados tokens|\bmuitos tokens|\btokens demais|\btroppi token",
     ),
     (Specific, r"(?:kontext|eingabe|prompt|token)…(?:überschr|zu lang|zu groß)"),
     (Specific, r"(?:contexte|entrée|prompt|invite|jetons|tokens)…(?:dépass|trop long)"),

@@ -246,7 +246,12 @@ impl ErrorReader {
         let mut end = at + digits(at);
         self.out.push_str(std::str::from_utf8(&bytes[at..end]).unwrap_or_default());
         if stands_alone && (1..=3).contains(&(end - at)) && bytes[at] != b'0' {
-            while let Some(width) = separator(&bytes[end..]) {
+            // A blank parts thousands, but also a status from what comes next.
+            let is_status = self.out[..start].trim_end().rsplit(' ').next().is_none_or(|word| {
+                ["", "http", "code", "code:", "status", "status:", "error", "error:"].contains(&word)
+            });
+            let blank = |at: usize| (bytes.get(at) == Some(&b' ') && !is_status).then_some(1);
+            while let Some(width) = separator(&bytes[end..]).or_else(|| blank(end)) {
                 if digits(end + width) != 3 {
                     break;
                 }
