@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nanobot_context.archive import DIRECTORY
 from nanobot_context.conversations import store_file
-from nanobot_context.guard.state_file import UNWRITTEN, state_file
+from nanobot_context.guard.counters import read_counts
+from nanobot_context.guard.limits import ProviderLimits
+from nanobot_context.guard.state_file import (
+    COUNTERS,
+    LEARNED,
+    RULES,
+    UNWRITTEN,
+    set_aside,
+    state_file,
+    unreadable,
+)
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.host.config import workspace_of
+from nanobot_context.plugins.rules import Forgotten
 from nanobot_context.setting_checks import Finding
 from nanobot_context.settings import Settings, load_usable_settings
 
 # A disk with less than this counts as full: the log of a session store takes 4 MB.
 _ROOM_BYTES = 5 * 1024 * 1024
+
+# What nanobot reads of each.
+_READ: dict[str, Callable[[Path], object]] = {
+    LEARNED: ProviderLimits.load,
+    COUNTERS: read_counts,
+    RULES: lambda file: Forgotten(file).without("", {}),
+}
 
 # Of a workspace; in a larger one a file may be anywhere.
 _FOLDERS_SEEN = 5_000
@@ -45,6 +63,8 @@ def _check_kept(config: Path, settings: Settings, workspace: Path) -> Iterator[F
                 f"`{file}` cannot be written, so {effect}: `{obstacle}` is in the way",
                 "make that file or folder writable for the user that runs nanobot",
             )
+        else:
+            yield from _check_content(file)
     if settings.archive and workspace.is_dir():
         folder = workspace.resolve() / DIRECTORY
         if obstacle := _obstacle(folder / "result.txt", is_replaced=True):
@@ -53,6 +73,22 @@ def _check_kept(config: Path, settings: Settings, workspace: Path) -> Iterator[F
                 "way",
                 "make that folder writable, or set `archive` to false in nanobot-context.json",
             )
+
+
+def _check_content(file: Path) -> Iterator[Finding]:
+    """Check that a file is as it was written, and that nothing is left of one that was not."""
+    if (read := _READ.get(file.name)) is not None:
+        read(file)
+        if why := unreadable(file):
+            yield Finding(
+                f"`{file}` cannot be read and counts as empty: {why}",
+                "correct that file, put back an earlier one, or remove it",
+            )
+    if (kept := set_aside(file)).is_file():
+        yield Finding(
+            f"`{file}` was damaged and began anew: what it held is in `{kept}`",
+            "put back what is missing of it, then remove it",
+        )
 
 
 def _check_events(config: Path, settings: Settings) -> Iterator[Finding]:

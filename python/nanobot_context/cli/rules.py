@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from nanobot_context import log
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, SessionName, Store, Workspace
 from nanobot_context.cli.output import note, prose
 from nanobot_context.conversations import find_conversation
 from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.guard.state_file import unreadable
 from nanobot_context.host import stored_rules
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.plugins.rules import Forgotten, forgotten_file
@@ -44,7 +46,10 @@ def rules(
         found.messages, dict(metadata) if isinstance(metadata, dict) else {}, {}
     )
     forgotten = Forgotten(forgotten_file(nanobot_config_path()))
+    log.mute()  # it is said below
     in_force = forgotten.without(key, known)
+    if why := unreadable(forgotten.file):
+        note(f"`{forgotten.file}` cannot be read and counts as empty: {why}")
     texts = list(in_force)
     if forget and not found.metadata:
         problem = f"`{key}` is not a session of nanobot's: there is nothing to take back"

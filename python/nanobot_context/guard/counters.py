@@ -186,7 +186,7 @@ class Counters:
             self._work_off()
         with self._lock:
             new = Counts(self._since, **self._new)
-        return (_read(self.file) if self.file else Counts()).plus(new)
+        return (read_counts(self.file) if self.file else Counts()).plus(new)
 
     def save(self) -> None:
         """Add the unsaved counts to the file, all or none; a failure is tried again later."""
@@ -213,7 +213,7 @@ class Counters:
     def _write(self, file: Path, new: Counts) -> None:
         try:
             update_state(
-                file, lambda: _read(file).plus(new).to_dict(), timeout_seconds=_LOCK_SECONDS
+                file, lambda: read_counts(file).plus(new).to_dict(), timeout_seconds=_LOCK_SECONDS
             )
         except OSError as error:
             with self._lock:
@@ -241,7 +241,8 @@ def counters_file(config: Path) -> Path:
     return state_file(config, COUNTERS)
 
 
-def _read(file: Path) -> Counts:
+def read_counts(file: Path) -> Counts:
+    """Return the counts in `file`."""
     return read_state(file, _counts, Counts())
 
 

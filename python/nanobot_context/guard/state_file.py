@@ -32,6 +32,10 @@ UNWRITTEN = {
 """Every such file, and what follows where it cannot be written."""
 
 
+_UNREADABLE: dict[Path, str] = {}
+"""Files that could not be read the last time, and why."""
+
+
 def state_file(config: Path, name: str) -> Path:
     """Return where the file `name` is, for a config file of nanobot's."""
     return config.parent / "nanobot-context" / name
@@ -55,7 +59,7 @@ def user_folder() -> Path:
 def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: State) -> State:
     """Return the object in `file`, read by `parse`; `empty` if there is no such file.
 
-    A file that is damaged or cannot be read counts as empty, too, and a warning says so.
+    A file that is damaged or cannot be read counts as empty: a warning and `unreadable` say so.
     """
     try:
         if file.exists() and not file.is_file():
@@ -64,12 +68,25 @@ def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: Stat
         given = json.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows
         if not isinstance(given, dict):
             raise ValueError(f"it must hold a JSON object, got {format_value(given)}")
-        return parse(given)
+        state = parse(given)
     except FileNotFoundError:
-        return empty
+        state = empty
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        _UNREADABLE[file] = str(error)
         log.warning("`{}` cannot be read and counts as empty: {}", file, error)
         return empty
+    _UNREADABLE.pop(file, None)
+    return state
+
+
+def unreadable(file: Path) -> str | None:
+    """Return why `file` could not be read the last time; `None` if it could."""
+    return _UNREADABLE.get(file)
+
+
+def set_aside(file: Path) -> Path:
+    """Return where a damaged `file` is kept once a new one takes its place."""
+    return file.with_name(f"{file.name}.damaged")
 
 
 def update_state(file: Path, change: Callable[[], Any], *, timeout_seconds: float) -> None:
@@ -81,4 +98,8 @@ def update_state(file: Path, change: Callable[[], Any], *, timeout_seconds: floa
     # Not its parents: without nanobot's folder there is no nanobot to keep a file for.
     file.parent.mkdir(exist_ok=True)
     with locked(file.with_name(f"{file.name}.lock"), timeout_seconds=timeout_seconds):
-        replace_file(file, (json.dumps(change(), indent=2) + "\n").encode())
+        content = (json.dumps(change(), indent=2) + "\n").encode()
+        if _UNREADABLE.pop(file, None) is not None and file.is_file():
+            # Most of it may be right, and somebody can read it who knows what it was.
+            file.replace(set_aside(file))
+        replace_file(file, content)

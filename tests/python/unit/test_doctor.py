@@ -14,6 +14,7 @@ import pytest
 from mounts import mounted
 from nanobot_context import activation, doctor, setting_checks
 from nanobot_context.file_checks import check_files
+from nanobot_context.guard.state_file import set_aside, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import Settings, load_settings
 from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
@@ -107,6 +108,28 @@ def test_what_cannot_be_written_is_a_problem_that_names_what_is_in_the_way(
     for problem, effect in zip(found, effects, strict=True):
         assert effect in problem
         assert f"`{path}` is in the way" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rules.json", '{"'),
+        ("rules.json", '{"cli:direct": 3}'),
+        ("learned.json", "[]"),
+        ("counters.json", '{"overflows": -1}'),
+    ],
+)
+def test_a_damaged_file_is_a_problem_and_so_is_what_is_left_of_it(
+    config: Path, name: str, text: str
+) -> None:
+    file = state_file(config, name)
+    file.parent.mkdir()
+    file.write_text(text)
+    (problem,) = problems(config)
+    assert f"`{file}` cannot be read and counts as empty" in problem
+    file.rename(set_aside(file))
+    (problem,) = problems(config)
+    assert f"what it held is in `{set_aside(file)}`" in problem
 
 
 @pytest.mark.parametrize("folder", ["", "nanobot-context", "workspace/.nanobot-context/results"])

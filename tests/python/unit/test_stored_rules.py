@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nanobot_context.guard.state_file import set_aside
 from nanobot_context.host.stored_rules import MAX_RULES, read
 from nanobot_context.plugins.rules import Forgotten, rules_section
 
@@ -86,8 +87,10 @@ def test_a_damaged_file_takes_nothing_back(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     rules = {"Use tabs.": ""}
     assert Forgotten(file).without("cli:direct", rules) == rules
-    Forgotten(file).add("cli:direct", ["Use tabs."])
+    for _ in range(2):
+        Forgotten(file).add("cli:direct", ["Use tabs."])
     assert Forgotten(file).without("cli:direct", rules) == {}
+    assert set_aside(file).read_text() == text
 
 
 def test_a_file_that_cannot_be_read_is_warned_of_once(
