@@ -128,7 +128,9 @@ def _with_common(command: Callable[..., None]) -> Callable[..., None]:
         *args: Any, config: Path | None = None, lang: Language | None = None, **options: Any
     ) -> None:
         if config is not None and not config.expanduser().is_file():
-            output.fail(f"`{config}` is not a regular file")
+            if config.expanduser().exists():
+                output.fail(f"`{config}` is not a regular file")
+            output.fail(f"`{config}`: no such file or directory")
         choose_config(config)
         command(*args, **options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,9 +33,20 @@ from nanobot_context.conversations import (
     read_conversation,
     read_objects,
 )
+from nanobot_context.errors import SessionNotFoundError
 from nanobot_context.message_texts import turns_of
 from nanobot_context.replay import how_counted, replay
 from nanobot_context.words import language, shown
+
+
+def _conversation(name: str) -> Conversation:
+    """Return what a file holds, or the session of that name where there is no such file."""
+    try:
+        return read_conversation(name)
+    except FileNotFoundError:
+        with suppress(SessionNotFoundError):
+            return find_conversation(name)
+        raise
 
 
 def count(
@@ -51,11 +63,12 @@ def count(
     Examples:
       nanobot-context count chat.json --model gpt-4o
       nanobot-context count chat.jsonl --by-message
+      nanobot-context count cli:direct
       curl -s … | nanobot-context count - --json
     """
     from nanobot_context.cli.in_force import in_force
 
-    conversation = read_conversation(file)
+    conversation = _conversation(file)
     # Where nobody names a model it is nanobot's, with the window that nanobot has for it.
     is_nanobots = model is None and conversation.model is None
     model = model_of(conversation, model)
@@ -139,7 +152,7 @@ def compress(
       nanobot-context compress chat.json --max-tokens 8000 --json > small.json
       nanobot-context compress chat.json --max-tokens 8000 --above 40 > small.json
     """
-    conversation = read_conversation(file)
+    conversation = _conversation(file)
     model = model or conversation.model
     form = conversation.form
     given = form.messages if form else conversation.messages

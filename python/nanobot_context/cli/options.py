@@ -41,7 +41,8 @@ File = Annotated[
     str,
     argument(
         metavar="FILE",
-        help="JSON list of messages, request body, JSONL, or nanobot's session file; `-` is stdin.",
+        help="JSON list of messages, request body, JSONL, nanobot's session file, or the key of a "
+        "session; `-` is stdin.",
     ),
 ]
 SessionName = Annotated[

@@ -584,7 +584,9 @@ def test_a_session_has_one_count_whichever_command_counts_it(home: Path, files: 
     assert tokens != count_tokens(MESSAGES)
     out, _ = run(home, "sessions", "show", "cli:direct")
     assert f"tokens           {tokens:,} ({model}, exact)" in out
-    assert loaded(home, "count", str(files / "cli_direct.jsonl"))["tokens"] == tokens
+    for name in ("cli:direct", str(files / "cli_direct.jsonl")):
+        assert loaded(home, "count", name)["tokens"] == tokens
+    assert json.loads(run(home, "compress", "cli:direct", "--max-tokens", "99999")[0]) == MESSAGES
     (*_, last) = loaded(home, "inspect", "cli:direct")["requests"]
     assert last["tokens_before"] == tokens
 
