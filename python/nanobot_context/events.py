@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from nanobot_context import log
+from nanobot_context.arguments import invalid
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.forks import ThreadLock
 
@@ -293,9 +294,12 @@ def subscribe(
         include_content: Whether its events have `content`: texts of the conversation.
 
     Raises:
-        InvalidArgumentError: `callback` is a coroutine function, which nobody would wait for.
+        InvalidArgumentError: `callback` is no function, or a coroutine function, which nobody would
+            wait for.
     """
     global _listeners
+    if not callable(callback):
+        raise invalid("callback", "a function of one event", callback)
     if inspect.iscoroutinefunction(callback):
         raise InvalidArgumentError(
             "`callback` must be a plain function, got a coroutine function\n"

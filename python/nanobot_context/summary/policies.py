@@ -24,7 +24,7 @@ from nanobot_context._core import (
     static_buffer_cut,
     summary_due,
 )
-from nanobot_context.arguments import check_messages, invalid
+from nanobot_context.arguments import check_messages, check_whole, invalid
 from nanobot_context.history import assemble_history, history_ladder
 from nanobot_context.overflow import prompt_overflow
 from nanobot_context.types import Message
@@ -56,6 +56,10 @@ class StaticBuffer:
     limit: int = 50
     keep: int = 10
 
+    def __post_init__(self) -> None:
+        check_whole("limit", self.limit)
+        check_whole("keep", self.keep)
+
     def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
         """Return how many messages the next summary covers, and "buffer"."""
         cut = static_buffer_cut(messages, covered, limit=self.limit, keep=self.keep)
@@ -71,6 +75,10 @@ class Rolling:
 
     interval: int = 10
     keep_rounds: int = 2
+
+    def __post_init__(self) -> None:
+        check_whole("interval", self.interval)
+        check_whole("keep_rounds", self.keep_rounds)
 
     def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
         """Return how many messages the next summary covers, and "rolling"."""

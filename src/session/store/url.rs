@@ -11,7 +11,7 @@ use super::{Memory, SessionStore, StoreError, StoreResult};
 /// [`StoreError::Invalid`] for a URL of another form, or of a store that was left out of this build; else what the store says.
 /// No error holds a password.
 pub fn open(url: &str) -> StoreResult<Arc<dyn SessionStore>> {
-    let scheme = url.split(':').next().unwrap_or_default();
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     match scheme {
         "memory" => Ok(Arc::new(Memory::new())),
         #[cfg(feature = "sqlite")]

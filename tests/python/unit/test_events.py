@@ -115,6 +115,12 @@ def test_a_listener_that_raises_is_logged_once_and_stops_nobody(
     assert caplog.text.count("RuntimeError: on purpose") == 1
 
 
+@pytest.mark.parametrize("wrong", ["x", 1, [], None])
+def test_what_is_no_function_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="`callback` must be a function"):
+        subscribe(wrong)
+
+
 def test_a_coroutine_function_is_refused_because_nobody_would_wait_for_it() -> None:
     async def listen(event: TelemetryEvent) -> None: ...
 

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 import nanobot_context
-from nanobot_context import AsyncSessionService, NanobotContextError, SessionService
+from nanobot_context import (
+    AsyncSessionService,
+    InvalidArgumentError,
+    NanobotContextError,
+    SessionService,
+)
+from nanobot_context.summary import Rolling, StaticBuffer
 from odd_values import Text, Unprintable
 
 WRONG: dict[str, Any] = {
@@ -95,3 +101,15 @@ def test_a_closed_service_can_be_shown() -> None:
         return service
 
     assert repr(asyncio.run(closed())) == "AsyncSessionService(closed)"
+
+
+@pytest.mark.parametrize("wrong", ["8000", -1, float("nan"), 1.5])
+@pytest.mark.parametrize("policy", [StaticBuffer, Rolling])
+def test_a_policy_is_refused_when_it_is_made(policy: Callable[..., Any], wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError):
+        policy(wrong)
+
+
+def test_a_store_is_named_as_the_error_says() -> None:
+    with pytest.raises(InvalidArgumentError, match="must begin with `memory:`"):
+        SessionService("memory")
