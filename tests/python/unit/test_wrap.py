@@ -21,6 +21,7 @@ from nanobot_context.guard import shared
 from nanobot_context.guard.record_file import read_records
 from nanobot_context.guard.state_file import OWN_REQUESTS
 from nanobot_context.wire import streams
+from nanobot_context.wire.refusals import show_refusals
 from talks import (
     ANTHROPIC,
     CLAUDE,
@@ -298,6 +299,27 @@ def test_a_refusal_with_the_status_of_a_success_is_repaired(
         given = ask(asked, TOO_LONG[:4])
         assert hasattr(given, "model_dump") or list(given)
     assert len(server.asked) == 2
+
+
+def test_a_client_that_is_not_wrapped_can_be_shown_such_refusals(server: ModelServer) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        refuses = len(server.asked) == 2
+        if refuses:
+            handler.reply(200, REFUSED)
+        return refuses
+
+    async def run() -> None:
+        async with async_openai_client(server) as client:
+            for _ in range(2):
+                show_refusals(client)
+            assert len(client._client.event_hooks["response"]) == 1
+            assert (await client.chat.completions.create(model=MODEL, messages=SHORT)).choices
+            with pytest.raises(openai.BadRequestError, match="maximum context length"):
+                await client.chat.completions.create(model=MODEL, messages=SHORT, stream=True)
+
+    server.instead = instead
+    asyncio.run(run())
+    show_refusals(None)
 
 
 def test_a_bare_error_in_the_place_of_a_stream_is_repaired(server: ModelServer) -> None:
