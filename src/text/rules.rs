@@ -130,7 +130,7 @@ pub fn said(text: &str) -> Said {
         for sentence in sentences_in(text, line.clone()) {
             let claim = claim(&text[sentence.clone()]);
             if !is_far {
-                this.weigh(text, &sentence, claim);
+                this.add_sentence(text, &sentence, claim);
             }
             let Some(claim) = claim else { continue };
             if !is_far {
@@ -146,7 +146,7 @@ pub fn said(text: &str) -> Said {
 }
 
 impl Said {
-    fn weigh(&mut self, text: &str, range: &Range<usize>, claim: Option<Claim>) {
+    fn add_sentence(&mut self, text: &str, range: &Range<usize>, claim: Option<Claim>) {
         let said = text[range.clone()].trim();
         if let Some(form) = Form::of(said) {
             let is_asked = claim.is_none() && is_asked(said);

@@ -37,6 +37,8 @@ const FEWEST: f32 = 96.0;
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.6;
 const MOSTLY_TALK: f32 = 0.8;
+/// How much of that answers may have with their questions, before other words of the user.
+const ANSWERS_SHARE: f32 = 0.5;
 
 /// Share of the room left for what the model says in messages without calls: its decisions and answers.
 const CONCLUSIONS_SHARE: f32 = 0.3;
@@ -198,6 +200,7 @@ impl<'l> ClaimLimits<'l> {
             Claim::Told if !says_little => return None,
             Claim::Told => room(own_share),
             Claim::Brief if says_little => pinned.max(room(own_share)),
+            Claim::Answer if says_little => pinned.max(room(own_share * ANSWERS_SHARE)),
             Claim::Brief | Claim::Wish | Claim::Answer if of_claim >= said * talk_often => pinned,
             _ => pinned.max(few),
         })
