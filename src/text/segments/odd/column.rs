@@ -306,10 +306,12 @@ fn range(numbers: &mut [f64], strange: usize, is_padded: bool) -> (f64, f64) {
         let near = if strange > 2 { NEAR } else { NEAR_FEW };
         let beyond = |distance: f64| (TAIL * distance).max((high - low) / near);
         let end = strange.max(OF_END);
-        if strange > 2 {
-            below = below.max(numbers[1] - beyond(low - numbers[1]));
-        }
+        let near_below = numbers[1] - beyond(numbers[end] - numbers[1]);
         above = above.min(numbers[last - 1] + beyond(numbers[last - 1] - numbers[last - end]));
+        // Few numbers that lie above zero by chance end nowhere.
+        if strange > 2 || least_of_few(numbers).is_finite() {
+            below = below.max(near_below);
+        }
     }
     let bound = if is_padded { 0.0 } else { least(numbers).max(least_of_few(numbers)).max(0.0) };
     (if low < 0.0 { below } else { below.max(bound) }, above)

@@ -41,6 +41,12 @@ impl FieldSpan {
         &line[usize::from(self.start)..usize::from(self.end)]
     }
 
+    /// Returns whether it is a part of the same word as the field before it.
+    pub(super) fn is_joined_to(self, before: Self, line: &str) -> bool {
+        let between = &line.as_bytes()[usize::from(before.end)..usize::from(self.start)];
+        !between.is_empty() && between.iter().all(|byte| JOINING.contains(byte))
+    }
+
     /// Returns whether it is joined to another, and no number of any kind.
     pub(super) fn is_part(self, line: &str) -> bool {
         let is_joining =

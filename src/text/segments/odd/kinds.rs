@@ -30,6 +30,8 @@ pub(super) struct Kinds {
 
 /// A field of the lines.
 struct Field {
+    /// The fields before it that are not joined to the one behind them: the same for all parts of a word.
+    word: usize,
     contents: Vec<u8>,
     words: Vec<FieldValue>,
     counts: [usize; CONTENTS],
@@ -37,7 +39,9 @@ struct Field {
 
 impl Field {
     fn of(sample: &Sample<'_>, lines: &[usize], at: usize) -> Self {
-        let mut this = Self { contents: Vec::with_capacity(lines.len()), words: Vec::new(), counts: [0; CONTENTS] };
+        let contents = Vec::with_capacity(lines.len());
+        let word = sample.line(lines[0]).word(at);
+        let mut this = Self { word, contents, words: Vec::new(), counts: [0; CONTENTS] };
         let mut before = None;
         for &nth in lines {
             let field = sample.line(nth).field(at).unwrap_or_default();
@@ -75,16 +79,19 @@ impl Field {
         words > 1 && words * MIN_OF_PART <= lines && 4 * lines >= 3 * self.contents.len()
     }
 
-    /// Returns whether it has one content in the lines of a kind, where `other` has `content`, but not in all.
-    fn agrees_in(&self, other: &Field, content: u8) -> bool {
-        let mut counts = [0_usize; CONTENTS];
-        for (own, _) in self.contents.iter().zip(&other.contents).filter(|(_, kind)| **kind == content) {
-            counts[usize::from(*own)] += 1;
+    /// Returns whether it has one content in the lines of a kind, where `other` has one of its frequent words, but not in all.
+    fn agrees_in_a_kind(&self, other: &Field) -> bool {
+        // By word of `other`.
+        let mut counts = [[0_u16; CONTENTS]; CONTENTS];
+        for (own, kind) in self.contents.iter().zip(&other.contents) {
+            counts[usize::from(*kind)][usize::from(*own)] += 1;
         }
-        let lines: usize = counts.iter().sum();
-        let (most, count) = counts[..=WORDS].iter().enumerate().max_by_key(|(_, count)| **count).unwrap_or((0, &0));
-        let chance = ratio(self.counts[most], self.contents.len());
-        count + strange(lines).max(1) >= lines && ratio(lines, 1) * -chance.ln() > BY_CHANCE
+        (1..=WORDS).filter(|word| other.counts[*word] >= MIN_OF_SHAPE).any(|word| {
+            let (lines, counts) = (other.counts[word], &counts[word][..=WORDS]);
+            let (most, count) = counts.iter().enumerate().max_by_key(|(_, count)| **count).unwrap_or((0, &0));
+            let chance = ratio(self.counts[most], self.contents.len());
+            usize::from(*count) + strange(lines).max(1) >= lines && ratio(lines, 1) * -chance.ln() > BY_CHANCE
+        })
     }
 }
 
@@ -96,10 +103,10 @@ pub(super) fn kinds(sample: &Sample<'_>, lines: &[usize]) -> Option<Kinds> {
     }
     let count = sample.line(lines[0]).fields.len().min(FIELDS);
     let fields: Vec<Field> = (0..count).map(|at| Field::of(sample, lines, at)).collect();
-    let at = fields.iter().enumerate().position(|(at, field)| {
-        let others = || fields.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
-        let mut words = (1..OTHER).filter(|word| field.counts[usize::from(*word)] >= MIN_OF_SHAPE);
-        field.has_few_words() && words.any(|word| others().any(|other| other.agrees_in(field, word)))
+    let at = fields.iter().position(|field| {
+        // Parts of one word agree as a name does: `load_config`.
+        let mut others = fields.iter().filter(|other| other.word != field.word);
+        field.has_few_words() && others.any(|other| other.agrees_in_a_kind(field))
     })?;
     let mut kinds = Kinds { at, by_word: Vec::new(), rest: Vec::new() };
     let mut places: HashMap<u8, usize, BuildMixedHasher> = HashMap::default();
