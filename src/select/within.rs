@@ -11,7 +11,7 @@ use crate::cache::{Allowance, SHORTENED};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{self, Marks};
 use crate::text::excerpt;
-use crate::text::segments::Kind;
+use crate::text::segments::{Class, Kind};
 use crate::tokens::{ContentMemory, Recount, TokenCounter, Tokens};
 
 use super::scoring::{ANSWERS, Author, Document, Scoring};
@@ -92,10 +92,10 @@ impl Cut<'_> {
     fn make(self) -> Option<(String, Tokens)> {
         let Self { text, max_tokens, counter, marks, .. } = self;
         let analysis = Analysis::of(text, Form::Outlined);
-        let (by_content, answers) = self.chosen(&analysis);
-        // Few large parts may leave much of the room; then its start and end say more, if none of them is the answer.
+        let (by_content, tells) = self.chosen(&analysis);
+        // Few large parts may leave much of the room; then its start and end say more, if none of them does.
         let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
-        if fills || answers || analysis.kind() == Some(Kind::Json) {
+        if fills || tells || analysis.kind() == Some(Kind::Json) {
             return by_content;
         }
         // A cut by place names no archive path, and would cut through earlier marks.
@@ -105,7 +105,7 @@ impl Cut<'_> {
         [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
     }
 
-    /// Returns the parts of most worth, with marks for the others, and whether one of them answers the question.
+    /// Returns the parts of most worth, with marks for the others, and whether one of them answers the question or stands out.
     fn chosen(self, analysis: &Arc<Analysis>) -> (Option<(String, Tokens)>, bool) {
         let Self { text, max_tokens, counter, marks, question } = self;
         let document = |(message, (author, analysis)): (usize, (Author, Arc<Analysis>))| {
@@ -127,8 +127,10 @@ impl Cut<'_> {
             (documents.len(), documents.iter().position(|document| document.author == Author::User));
         let mut scoring = Scoring::new(documents, messages, question);
         scoring.answer_with_records(|_| text);
-        let answering: Vec<usize> =
-            (0..analysis.parts.len()).filter(|&part| scoring.relevance(messages - 1, part) >= ANSWERS).collect();
+        let tells = |part: usize| {
+            scoring.relevance(messages - 1, part) >= ANSWERS || analysis.parts[part].class == Class::Outlier
+        };
+        let telling: Vec<usize> = (0..analysis.parts.len()).filter(|&part| tells(part)).collect();
         let mark = FIRST_MARK + marks.archive_path.map_or(0.0, |archive_path| counter.text(archive_path).as_f32());
         let full = counter.text(text).as_f32();
         let block = Block { document: Some(messages - 1), full, weight: 1.0, mark, ..Block::default() };
@@ -139,7 +141,7 @@ impl Cut<'_> {
             let short = analysis.excerpt(text, &|part| selector.stays(0, part), marks);
             let tokens = counter.variant(&short, &mut recount);
             if tokens <= max_tokens {
-                return (Some((short, tokens)), answering.iter().any(|&part| selector.stays(0, part)));
+                return (Some((short, tokens)), telling.iter().any(|&part| selector.stays(0, part)));
             }
             selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0), tokens.as_f32());
         }
@@ -233,6 +235,24 @@ mod tests {
             let cut = Cut { text: &text, max_tokens: Tokens(120), counter, marks, question };
             let short = cut.cached().unwrap().0;
             assert!(short.contains(value), "{short}");
+        }
+    }
+
+    #[test]
+    fn the_odd_line_of_a_numbered_file_stays_before_its_ends() {
+        let port = |i: usize| {
+            let guard = if i == 125 { " no spanning-tree bpduguard enable" } else { " spanning-tree bpduguard enable" };
+            format!(
+                "interface GigabitEthernet1/0/{i}\n description port {}\n switchport access vlan {}\n switchport mode access\n{guard}\n spanning-tree portfast\n!\n",
+                i * 37 % 250,
+                10 + i % 4
+            )
+        };
+        let ports: String = (0..250).map(port).collect();
+        let text: String = (1..).zip(ports.lines()).map(|(number, line)| format!("{number}| {line}\n")).collect();
+        for max_tokens in [400, 1_400].map(Tokens) {
+            let (short, _) = within(&text, max_tokens, counter(), Marks::default()).unwrap();
+            assert!(short.contains("|  no spanning-tree bpduguard enable\n"), "{short}");
         }
     }
 
