@@ -249,7 +249,8 @@ mod tests {
             )
         };
         let ports: String = (0..250).map(port).collect();
-        let text: String = (1..).zip(ports.lines()).map(|(number, line)| format!("{number}| {line}\n")).collect();
+        let lines: Vec<String> = ports.lines().enumerate().map(|(i, line)| format!("{}| {line}\n", i + 1)).collect();
+        let text = lines.concat();
         for max_tokens in [400, 1_400].map(Tokens) {
             let (short, _) = within(&text, max_tokens, counter(), Marks::default()).unwrap();
             assert!(short.contains("|  no spanning-tree bpduguard enable\n"), "{short}");

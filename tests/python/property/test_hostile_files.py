@@ -266,7 +266,7 @@ def test_what_cannot_be_read_of_lessons_and_counts_is_made_anew(home: Path, cont
     learned.learn_window("gpt-4o", 5_000)
     learned.counted("gpt-4o", "latin", 2_000, 3_000, refused=True)
     assert ProviderLimits.load(home / "learned.json").to_dict() == learned.to_dict()
-    counters._read(put(home / "counters.json", content)).to_dict()
+    counters.read_counts(put(home / "counters.json", content)).to_dict()
 
 
 @given(
