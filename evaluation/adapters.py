@@ -15,6 +15,7 @@ Message = dict[str, Any]
 
 # None: the counter of a model that nobody has named, so that no vocabulary is preferred.
 MODEL: str | None = None
+BUDGET_SHARE = 0.85  # of a window, less the reserve for the answer
 REPLY = 3  # tokens that prime the reply: one a prompt, not one a message
 MECHANISMS = ("learned", "relevance", "outline", "superseded", "pinning", "ledger", "coverage")
 
@@ -58,6 +59,17 @@ class Fitting:
         return count_one(message)
 
 
+class CompressingOnce:
+    """`compress_messages` of a whole conversation at once, in a window with such a budget."""
+
+    def __call__(self, messages: list[Message], max_tokens: int) -> list[Message]:
+        window_tokens = int(max_tokens / BUDGET_SHARE)
+        return nanobot_context.compress_messages(messages, window_tokens, MODEL)
+
+    def count_tokens(self, message: Message) -> int:
+        return count_one(message)
+
+
 class Baseline:
     """A baseline of `future_reference.py` whose budgets are in our tokens, as for ours.
 
@@ -88,6 +100,7 @@ without_pinning = Fitting("pinning")
 without_ledger = Fitting("ledger")
 without_coverage = Fitting("coverage")
 without_all = Fitting(*MECHANISMS)
+compressed_once = CompressingOnce()
 sliding_window = Baseline("sliding_window")
 protected_window = Baseline("protected_window")
 protected_truncate_window = Baseline("protected_truncate_window")
@@ -100,9 +113,9 @@ def conversation(window_tokens: int) -> Callable[[list[Message]], list[Message]]
 
 def each_request_anew(window_tokens: int) -> Callable[[list[Message]], list[Message]]:
     """Return `fit_messages` to the same budget, which remembers nothing."""
-    return lambda messages: ours(messages, int(window_tokens * 0.85))
+    return lambda messages: ours(messages, int(window_tokens * BUDGET_SHARE))
 
 
 def window_of_each_request(window_tokens: int) -> Callable[[list[Message]], list[Message]]:
     """Return the baseline that keeps what ours keeps, to the same budget."""
-    return lambda messages: protected_window(messages, int(window_tokens * 0.85))
+    return lambda messages: protected_window(messages, int(window_tokens * BUDGET_SHARE))

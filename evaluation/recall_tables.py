@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from evaluation import adapters, planted
+from evaluation import adapters, planted, user_cases
 from evaluation.page import Page, share
 from evaluation.recall import (
     NO_LEDGER,
@@ -237,22 +237,29 @@ def write_ablation(page: Page, measured: Measured, results: Mapping[Hashable, An
         "difference to ours: what is negative is lost without the mechanism."
     )
 
-    def values(spec: str) -> list[float]:
+    def recorded(spec: str) -> list[float]:
         kept = [
             planted.kept(results["planted", spec, budget, planted.SEED])
             for budget in planted.BUDGETS
         ]
         return [*measured.mean(spec), *measured.mean_evidence(spec), *kept]
 
-    base = values(OURS)
+    header = [*(f"future {p}" for p in PERCENT), *(f"evidence {p}" for p in PERCENT)]
+    _ablated(page, [*header, *(f"planted {budget:,}" for budget in planted.BUDGETS)], recorded)
+    page.text("The same of the user cases; of `marks`, what is positive is lost.")
+    _ablated(page, user_cases.HEADER, lambda spec: results["users", spec].row())
+
+
+def _ablated(page: Page, header: Sequence[str], of: Callable[[str], Sequence[float]]) -> None:
+    """Write a table of what ours and ours without each mechanism have."""
+    base = of(OURS)
     rows = [[NAMES[OURS], *map(share, base)]]
     for spec in ablated():
-        pairs = zip(values(spec), base, strict=True)
+        pairs = zip(of(spec), base, strict=True)
         cells = [f"{value:.3f} ({value - reference:+.3f})" for value, reference in pairs]
         name = NAMES[spec] if spec == NO_MECHANISM else spec.rpartition(":")[2].replace("_", " ")
         rows.append([name, *cells])
-    header = ["", *(f"future {p}" for p in PERCENT), *(f"evidence {p}" for p in PERCENT)]
-    page.table([*header, *(f"planted {budget:,}" for budget in planted.BUDGETS)], rows)
+    page.table(["", *header], rows)
 
 
 def _recalls(source: Source | None) -> list[str]:

@@ -24,13 +24,24 @@ from evaluation import (
     recall_tables,
     replays,
     tools,
+    user_cases,
     work,
 )
 from evaluation.page import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "evaluation.md"
-PARTS = ("future", "evidence", "planted", "replay", "loops", "ablation", "numbers", "speed")
+PARTS = (
+    "future",
+    "evidence",
+    "planted",
+    "users",
+    "replay",
+    "loops",
+    "ablation",
+    "numbers",
+    "speed",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,6 +121,9 @@ def _jobs(options: argparse.Namespace) -> list[work.Job]:
     if "ablation" in parts and adapters.can_ablate():
         specs = [recall.OURS, *recall.ablated()]
         jobs += planted.jobs(specs, options.tools, seeds=[planted.SEED])
+        jobs += user_cases.jobs(specs, options.tools)
+    if "users" in parts:
+        jobs += user_cases.jobs([recall.OURS, user_cases.ONCE], options.tools)
     if "replay" in parts:
         jobs += replays.jobs(options.data, options.tools, quick=quick)
     if "loops" in parts:
@@ -137,6 +151,8 @@ def _write_results(page: Page, options: argparse.Namespace, results: Mapping[Has
             recall_tables.write_evidence(page, measured)
     if "planted" in parts:
         planted.write(page, results, _planted_specs(), quick=options.quick)
+    if "users" in parts:
+        user_cases.write(page, results)
     if "replay" in parts:
         replays.write(page, results)
     if "loops" in parts:
@@ -188,7 +204,7 @@ def _write_about(page: Page, options: argparse.Namespace) -> None:
     scripts = [options.tools / name for name in tools.SCRIPTS]
     page.text(
         "Ours is `fit_messages(messages, budget, None)`: budgets and results are counted as for a "
-        "model that is not named, and no model is called. The measures are three scripts outside "
+        "model that is not named, and no model is called. The measures are four scripts outside "
         "of this repository, whose docstrings define them: "
         f"{', '.join(f'`{name}`' for name in tools.SCRIPTS)} (together SHA-256 "
         f"{tools.checksum(scripts)}…). Scores are the same in every run; times are not."

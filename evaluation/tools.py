@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 VARIABLE = "EVAL_TOOLS"  # names the folder of the scripts to other processes too
-SCRIPTS = ("future_reference.py", "planted.py", "replay.py")
+SCRIPTS = ("future_reference.py", "planted.py", "replay.py", "user_cases.py")
 
 
 class MissingError(Exception):

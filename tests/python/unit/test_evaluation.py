@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluation import adapters, numbers, recorded, run, tools, work
+from evaluation import adapters, numbers, recorded, run, tools, user_cases, work
 from evaluation.page import Page, aligned, markdown
 from evaluation.recall import OUR_TOKENS, OURS, PROTECTED, Evidence, Future, Measured, Source
 from evaluation.recall_tables import below_baseline, write_evidence, write_future
@@ -169,6 +169,43 @@ def test_the_tables_of_recall_say_what_is_met(capsys: pytest.CaptureFixture[str]
     assert outcome["future-reference recall at 25 % at least 0.62"]
     assert not outcome["future-reference recall at 50 % at least 0.82"]
     assert not outcome["evidence recall never below the sliding window"]
+
+
+CELLS = {"0.0625": {"kept": 0.5, "users_first": 0.6}, "0.5": {"kept": 0.9, "users_first": 0.8}}
+SCRIPT = f"""
+RULES = {{0.5: 1.0, 0.1: 0.7}}
+
+def measure(compress, cases, count):
+    assert cases == ["a case"] and callable(compress) and callable(count)
+    return {{
+        "odd_line": {{"share": 0.96, "by_numbering": {{"plain": 1.0, "N:": 0.8}}}},
+        "rules": {{"share": 1.0, "short": RULES, "long": RULES, "many": RULES}},
+        "identifiers": {{"unasked": 0.9, "asked": 1.0}},
+        "own_words": {{shape: {{"no_question": {CELLS}}} for shape in ("brief", "wordy")}},
+        "marks": {{"en": {{"marks": 0.04}}, "zh": {{"marks": 0.02}}}},
+        "over_budget": 1,
+        "raised": ["ValueError"],
+    }}
+"""
+
+
+def test_user_cases_are_read_as_the_script_measures_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = scripts(tmp_path / "tools")
+    (folder / "user_cases.py").write_text(SCRIPT, encoding="utf-8")
+    (folder / "user_cases.json").write_text('["a case"]', encoding="utf-8")
+    kept = user_cases.measure(OURS, folder)
+    assert kept.row() == (0.96, 1.0, 0.9, 1.0, 0.7, 0.04)
+    page = Page()
+    user_cases.write(page, {("users", OURS): kept, ("users", user_cases.ONCE): kept})
+    assert [wanted for wanted, _, met in page.targets if not met] == [
+        "user cases, odd line in each numbering: at least 0.85",
+        "user cases, rules at 10 %: at least 0.9",
+        "user cases, own words: at most 0.02 below",
+        "user cases over the budget or raised: 0",
+    ]
+    assert "User cases" in capsys.readouterr().out
 
 
 def test_a_table_is_markdown_and_aligned_text() -> None:
