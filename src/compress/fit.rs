@@ -351,6 +351,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// the newest results would leave them no room, and nobody asks for what was never seen. Of 740 odd lines in six to fourteen
     /// results, steps lose 57 with this, 219 without.
     fn take_odd(&self, selector: &mut Selector<'_>) {
+        if !is_on(Mechanism::Classes) {
+            return;
+        }
         let limit = self.limit(selector, ODD_SHARE);
         for (position, _) in self.protection.tier(Tier::Older).rev() {
             for block in selector.blocks(position) {

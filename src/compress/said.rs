@@ -28,6 +28,8 @@ const OFTEN_BESIDE_ROUTINE: f32 = 0.4;
 const MOSTLY_ROUTINE: f32 = 0.75;
 /// Number of sentences of one form from which each is routine.
 const REPEATED: usize = 8;
+/// Claims that no repetition of their form lowers.
+const LASTING: [Claim; 2] = [Claim::Rule, Claim::Answer];
 /// Claims that hold wherever they are made; and others, in the order in which they may be usual.
 const HOLDING: [Claim; 3] = [Claim::Rule, Claim::Order, Claim::Fact];
 const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Brief];
@@ -132,7 +134,7 @@ fn weigh_routine(texts: &mut [(At, Said)], typed: usize) -> f32 {
             let raises = if *is_asked { raises_asked } else { raises };
             let next = claims.partition_point(|(_, claim)| claim.end <= range.start);
             match (is_routine, claims.get_mut(next).filter(|(_, claim)| claim.start < range.end)) {
-                (Some(true), Some((claim, of))) if of == range && *claim != Claim::Answer => *claim = Claim::Told,
+                (Some(true), Some((claim, of))) if of == range && !LASTING.contains(claim) => *claim = Claim::Told,
                 (None, Some((claim, _))) if raises => *claim = Claim::Brief.max(*claim),
                 (None, None) if raises => claims.insert(next, (Claim::Brief, range.clone())),
                 _ => {}

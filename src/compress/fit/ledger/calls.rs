@@ -133,14 +133,17 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Lists calls that had no room for a line in at most `left` tokens, newest first; returns whether there was one.
+    /// A name in its line needs no place of its own.
     pub fn list_unlisted(&mut self, left: f32) -> bool {
         let before = self.listed.lines.len();
         let mut groups = std::mem::take(&mut self.listed.unlisted);
         groups.sort_unstable_by(|one, other| other.cmp(one));
         groups.dedup();
         self.list_lines_in(&groups, left);
-        self.listed.lines.sort_by_key(|line| line.entry);
-        self.listed.lines.len() > before
+        let Listed { names, lines, .. } = &mut self.listed;
+        names.retain(|name| !lines[before..].iter().any(|line| line.text.contains(&name.text)));
+        lines.sort_by_key(|line| line.entry);
+        lines.len() > before
     }
 
     /// Lists the calls of groups that have no line yet, of older groups those that changed something, in at most `left`
