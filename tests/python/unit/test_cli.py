@@ -1079,7 +1079,7 @@ def test_every_command_looks_at_the_config_that_it_is_given(home: Path) -> None:
         assert found["config_files"] == [str(other), str(other.with_name("nanobot-context.json"))]
     assert "srv" in run(home, "forget", *given)[0]
     assert [one.model for one in read_records(usual)] == ["8000"]
-    problem = "`nowhere.json` is not a regular file"
+    problem = "`nowhere.json`: no such file or directory"
     assert problem in run(home, "status", "--config", "nowhere.json", code=2)[1]
 
 

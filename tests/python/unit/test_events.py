@@ -564,7 +564,7 @@ SECRET = "the launch code is alpha-bravo"
 def all_told(classes: NanobotClasses) -> None:
     """Have a request compressed, refused, repaired, answered, and another one given up."""
     messages = conversation(20, 300)
-    messages[1]["content"] = SECRET + messages[1]["content"]
+    messages[2]["content"] = SECRET + messages[2]["content"]
     refusal = error(f"{TOO_LONG} It began with: {SECRET}")
     script = Script(refusal, usage(prompt_tokens=10), *[refusal] * 4)
     provider = make_provider(classes, script)
