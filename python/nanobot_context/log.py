@@ -17,11 +17,8 @@ from nanobot_context.words import shown
 def mute() -> None:
     """Log nothing any more: a command prints what there is to say."""
     logging.getLogger("nanobot_context").addHandler(logging.NullHandler())
-    try:
-        loguru: Any = importlib.import_module("loguru")
-    except ImportError:
-        return
-    loguru.logger.disable("nanobot_context")
+    if (logger := _loguru()) is not None:
+        logger.disable("nanobot_context")
 
 
 def info(message: str, *args: object) -> None:
@@ -45,11 +42,18 @@ def _write(
     level: str, message: str, args: tuple[object, ...], *, with_exception: bool = False
 ) -> None:
     text = "nanobot-context: " + shown(message.format(*args))
-    try:
-        loguru: Any = importlib.import_module("loguru")
-    except ImportError:
+    logger = _loguru()
+    if logger is None:
         fallback = logging.getLogger("nanobot_context")
         fallback.log(logging.getLevelName(level), "%s", text, exc_info=with_exception)
         return
     # `text` is an argument, not the format: a `<` or `{` in it must not be read as loguru's markup.
-    loguru.logger.opt(depth=2, exception=with_exception).log(level, "{}", text)
+    logger.opt(depth=2, exception=with_exception).log(level, "{}", text)
+
+
+def _loguru() -> Any:
+    """Return loguru's logger; `None` where there is no loguru."""
+    try:
+        return importlib.import_module("loguru").logger
+    except ImportError:
+        return None

@@ -8,6 +8,7 @@ mod earlier;
 mod ledger;
 mod own_words;
 mod top_up;
+mod work;
 
 use std::sync::Arc;
 
@@ -155,7 +156,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_pinned(&mut selector);
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
-            self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
+            let is_work = self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
+            self.take_work(&mut selector, is_work);
         } else if keeps_newest {
             self.take_newest(&mut selector);
         }
@@ -347,29 +349,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         selector.settle();
     }
 
-    /// Takes the few parts of each earlier result that report a failure or differ from the others, newest first: usual lines of
-    /// the newest results would leave them no room, and nobody asks for what was never seen. Of 740 odd lines in six to fourteen
-    /// results, steps lose 57 with this, 219 without.
-    fn take_odd(&self, selector: &mut Selector<'_>) {
-        if !is_on(Mechanism::Classes) {
-            return;
-        }
-        let limit = self.limit(selector, ODD_SHARE);
-        for (position, _) in self.protection.tier(Tier::Older).rev() {
-            for block in selector.blocks(position) {
-                let is_result = self.draft.entries[self.candidates[block].entry].answers.is_some();
-                let Some(analysis) = self.before[block].analysis.as_ref().filter(|_| is_result) else { continue };
-                let odd = analysis.parts.iter().enumerate().filter(|(_, part)| part.class.stands_out());
-                let odd: Vec<usize> = odd.map(|(part, _)| part).take(MOST_ODD + 1).collect();
-                if odd.len() <= MOST_ODD {
-                    selector
-                        .take_within(limit, |selector| odd.iter().for_each(|&part| selector.take_part(block, part)));
-                }
-            }
-        }
-        self.settle_if_sure(selector);
-    }
-
     /// Takes the rest of what is protected: a newest group that is too large, and the last round. They leave a quarter of
     /// the room to older messages, if these can use it; what is taken of them counts.
     fn protect(&self, selector: &mut Selector<'_>) {
@@ -401,6 +380,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn room_beside_newest(&self) -> f32 {
         let newest = self.tier_tokens(Tier::Newest);
         if newest <= self.room * SURE { self.room - newest } else { self.room }
+    }
+
+    /// Returns the groups before the newest, in order.
+    fn before_newest(&self) -> impl DoubleEndedIterator<Item = (usize, Group)> {
+        self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
     }
 
     fn tier_tokens(&self, tier: Tier) -> f32 {
@@ -495,10 +479,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
 /// Maximum share of the room for pinned messages; a step leaves that much more room for them.
 const PINNED_SHARE: f32 = 0.7;
-
-/// Share of the room for what stands out in earlier results, and in how many parts of one result it does.
-const ODD_SHARE: f32 = 0.4;
-const MOST_ODD: usize = 3;
 
 /// Estimated tokens of a message beside its text.
 const FRAMING: f32 = 8.0;

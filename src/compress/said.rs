@@ -16,7 +16,7 @@ use super::protection::{Protection, Tier};
 /// A user who types at most this share of a conversation says little.
 pub const LITTLE: f32 = 0.25;
 /// Claims above this share of what the user says are usual.
-pub const OFTEN: f32 = 0.03;
+const OFTEN: f32 = 0.03;
 /// Factor of that beside a usual claim, as in a meeting: with a quarter in place of an eighth, .617 of the evidence of Chinese
 /// meetings stays at 25 %, with this .619.
 pub const RARER: f32 = 1.0 / 8.0;

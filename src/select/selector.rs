@@ -484,7 +484,8 @@ impl<'s> Selector<'s> {
     }
 
     fn take(&mut self, unit: usize, tokens: f32) {
-        let block = self.units[unit].block as usize;
+        let Unit { block, ref mentions, .. } = self.units[unit];
+        let (block, mentions) = (block as usize, mentions.start as usize..mentions.end as usize);
         if unit + 1 == self.ranges[block].end
             && let Some(answer) = self.blocks[block].answer
         {
@@ -492,12 +493,10 @@ impl<'s> Selector<'s> {
         }
         self.used += tokens;
         self.log.push((Choice::Unit(index(unit)), tokens));
-        let Unit { block, ref mentions, .. } = self.units[unit];
-        let mentions = mentions.start as usize..mentions.end as usize;
-        self.taken[block as usize] += 1;
+        self.taken[block] += 1;
         self.scoring.cover(mentions);
         self.units[unit].is_taken = true;
-        self.is_changed[self.blocks[block as usize].group] = true;
+        self.is_changed[self.blocks[block].group] = true;
     }
 }
 

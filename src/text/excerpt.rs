@@ -53,7 +53,7 @@ fn head_and_tail_lines(text: &str, (head, tail): (usize, usize), language: Langu
         let gone = &text[head_end..tail_start];
         // The line break in front of it ends a line that is kept.
         let lines = if head_end > 0 { &gone[1..] } else { gone }.lines().count() as u64;
-        let joined = [&text[..head_end], &elision::gap_of(gone, lines, language), &text[tail_start..]].concat();
+        let joined = around(text, (head_end, tail_start), &elision::gap_of(gone, lines, language));
         // A mark has its own line between two others.
         let joined = if head_end == 0 { joined.trim_start_matches('\n') } else { &joined };
         if tail_start == text.len() { joined.trim_end_matches('\n') } else { joined }.to_owned()
@@ -107,8 +107,12 @@ pub fn is_fence(line: &str) -> bool {
 }
 
 fn join(text: &str, head_end: usize, tail_start: usize, language: Language) -> String {
-    let gap = elision::gap(&text[head_end..tail_start], language);
-    [&text[..head_end], &gap, &text[tail_start..]].concat()
+    around(text, (head_end, tail_start), &elision::gap(&text[head_end..tail_start], language))
+}
+
+/// Returns the start and the end of `text` with `gap` between them.
+fn around(text: &str, (head_end, tail_start): (usize, usize), gap: &str) -> String {
+    [&text[..head_end], gap, &text[tail_start..]].concat()
 }
 
 /// Returns `text` cut to at most `max_tokens` with its mark: its start and end, two to one.

@@ -7,16 +7,11 @@ use crate::conversation::{Group, is_note, said};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
-use crate::text::conclusions::concludes;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
-use crate::tokens::Tokens;
-use crate::tools::{Progress, has_failed, progress};
 
 use super::{FRAMING, Fit};
-use crate::compress::candidates::Candidate;
 use crate::compress::documents::{Place, Span, Stated};
-use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
 use crate::compress::said::{LITTLE, RARER};
 
@@ -39,24 +34,6 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 const MOSTLY_TALK: f32 = 0.8;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
-
-/// Share of the room left for what the model says in messages without calls: its decisions and answers.
-const CONCLUSIONS_SHARE: f32 = 0.3;
-
-/// The same for what it concludes in messages with calls, newest first: these come with the frames of their calls. Of 18 decisions
-/// beside 150 calls a step in 16,000 tokens keeps 9, 14 and 17 with 0.15, 0.22 and 0.3; recall at 25 % is .772, .772 and .759.
-const BESIDE_CALLS_SHARE: f32 = 0.22;
-
-/// The same for calls that say how the work stands: the newest plan of each tool, and what runs beside the conversation.
-const PROGRESS_SHARE: f32 = 0.2;
-
-/// The same for what was done through arguments, newest first, and the share of all the room that one such call may have. Of one file
-/// written among 160 that were shown, 64,000 tokens lose what it says in 33 of 34 requests without this, in none with it; recall at
-/// 25, 50 and 75 % is .766, .902 and .986 without it, .766, .903 and .986 with it.
-const CHANGES_SHARE: f32 = 0.1;
-const CHANGE_SHARE: f32 = 0.06;
-/// A line of the ledger says about as much as shorter arguments.
-const LINE_TOKENS: f32 = 32.0;
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
@@ -212,6 +189,8 @@ impl Fit<'_, '_, '_> {
     /// all of it, if the user says little; newest first, up to the limit of each.
     ///
     /// A newest group that is kept comes behind what holds from then on: if the estimates were too low, it is cut before that.
+    ///
+    /// Returns whether calls and results are at least half of the conversation.
     pub(super) fn take_own_words(
         &self,
         selector: &mut Selector<'_>,
@@ -219,7 +198,7 @@ impl Fit<'_, '_, '_> {
         (typed, often): (&[f32], f32),
         asked_for: &[(usize, usize)],
         keeps_newest: bool,
-    ) {
+    ) -> bool {
         let mut newest = if keeps_newest { self.tier_tokens(Tier::Newest) } else { 0.0 };
         let start = selector.used() + newest;
         let room = |share: f32| start + (self.room - start) * share;
@@ -283,98 +262,7 @@ impl Fit<'_, '_, '_> {
             });
         }
         self.settle_if_sure(selector);
-        self.take_progress(selector);
-        self.take_conclusions(selector, talk.is_work);
-        self.take_changes(selector);
-        self.settle_if_sure(selector);
-    }
-
-    /// Takes calls that say what is done, open or running, the newest first, with their results.
-    fn take_progress(&self, selector: &mut Selector<'_>) {
-        let limit = self.limit(selector, PROGRESS_SHARE);
-        let mut seen = HashSet::new();
-        for (position, group) in self.before_newest().rev() {
-            let said = (group.start..group.end).filter_map(|entry| {
-                let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
-                Some((tool, progress(tool, self.draft.path(entry))?))
-            });
-            // A later plan of the same tool replaces an earlier one.
-            let holding = said.filter(|(tool, progress)| *progress == Progress::Running || seen.insert(*tool));
-            if holding.count() > 0 {
-                selector.take_within(limit, |selector| selector.take_whole(position));
-            }
-        }
-    }
-
-    /// Takes calls that changed something, say it in their arguments rather than in their result, and are short beside the room;
-    /// newest first. What was looked up can be looked up again, and weighed by its names it would go behind a few lines of each
-    /// of many results. Other calls of the same message come at their shortest.
-    fn take_changes(&self, selector: &mut Selector<'_>) {
-        let limit = self.limit(selector, CHANGES_SHARE);
-        let most = self.room * CHANGE_SHARE;
-        for (position, group) in self.before_newest().rev() {
-            for entry in (group.start..group.end).rev().filter(|&entry| self.draft.entries[entry].effect.is_changing())
-            {
-                let Some((_, call)) = self.draft.entries[entry].answers else { continue };
-                let is_arguments = |slot: Slot| slot == Slot::Arguments(call);
-                let pieces = &self.draft.entries[group.start].pieces;
-                let written: Tokens =
-                    pieces.iter().filter(|piece| is_arguments(piece.slot)).map(|piece| piece.tokens).sum();
-                let (written, answered) = (written.as_f32(), self.draft.entries[entry].tokens().as_f32());
-                let is_short = written >= LINE_TOKENS && answered <= written && written + answered <= most;
-                if !is_short || self.has_failed(entry) {
-                    continue;
-                }
-                let of_call = |&block: &usize| {
-                    let Candidate { entry: of, piece, .. } = self.candidates[block];
-                    of == entry || (of == group.start && is_arguments(self.draft.entries[of].pieces[piece].slot))
-                };
-                let blocks = selector.blocks(position);
-                selector.take_within(limit, |selector| {
-                    selector.take_frame(position);
-                    blocks.filter(of_call).for_each(|block| selector.take_block(block));
-                });
-            }
-        }
-    }
-
-    fn has_failed(&self, entry: usize) -> bool {
-        let result = self.draft.entries[entry].pieces.first().map(|piece| self.draft.source(entry, piece));
-        result.is_some_and(has_failed)
-    }
-
-    /// Takes what the model says in messages without calls, then what it concludes beside calls, with these and their results
-    /// at their shortest; newest first. Where talk is most of the conversation, its messages are weighed if they are many.
-    fn take_conclusions(&self, selector: &mut Selector<'_>, is_work: bool) {
-        let of_model = |(_, group): &(usize, Group)| group.role == Role::Assistant;
-        let (said, calling): (Vec<_>, Vec<_>) =
-            self.before_newest().filter(of_model).partition(|(_, group)| Protection::is_talk(self.draft, *group));
-        let limit = self.limit(selector, CONCLUSIONS_SHARE);
-        let tokens: f32 = said.iter().map(|(_, group)| self.full_tokens(*group)).sum();
-        if is_work || selector.used() + tokens <= limit {
-            for (position, _) in said.into_iter().rev() {
-                selector.take_within(limit, |selector| selector.take_whole(position));
-            }
-        }
-        let limit = self.limit(selector, BESIDE_CALLS_SHARE);
-        for (position, group) in calling.into_iter().rev().filter(|(_, group)| self.concludes(group.start)) {
-            let blocks = selector.blocks(position);
-            let is_said = |&block: &usize| self.candidates[block].entry == group.start && self.is_content(block);
-            selector.take_within(limit, |selector| {
-                selector.take_frame(position);
-                blocks.filter(is_said).for_each(|block| selector.take_block(block));
-            });
-        }
-    }
-
-    fn concludes(&self, entry: usize) -> bool {
-        let pieces = self.draft.entries[entry].pieces.iter().enumerate();
-        pieces.filter(|(_, piece)| piece.slot.is_content()).any(|(piece, _)| concludes(self.draft.text(entry, piece)))
-    }
-
-    fn is_content(&self, block: usize) -> bool {
-        let Candidate { entry, piece, .. } = self.candidates[block];
-        self.draft.entries[entry].pieces[piece].slot.is_content()
+        talk.is_work
     }
 
     /// Returns how much of the conversation the user says.
@@ -408,11 +296,6 @@ impl Fit<'_, '_, '_> {
     /// Returns the tokens that sentences which hold from then on may always have.
     pub(super) fn few_tokens(&self) -> f32 {
         FEW_TOKENS.max(self.room * FEW_OF_ROOM)
-    }
-
-    /// Returns the groups before the newest, in order.
-    pub(super) fn before_newest(&self) -> impl DoubleEndedIterator<Item = (usize, Group)> {
-        self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
     }
 
     /// Returns the groups of the user's requests, except pasted ones: the first, which names the task, then newest first.
