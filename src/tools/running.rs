@@ -11,16 +11,15 @@ pub fn running(result: &str) -> Option<String> {
     if said.len() > MAX_BYTES {
         return None;
     }
-    let is_whole =
-        said.len() <= MAX_NAME_BYTES && said.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if is_whole && said.bytes().any(|byte| byte.is_ascii_digit()) {
-        return Some(said.to_owned());
+    let first = said.lines().next().unwrap_or_default();
+    if is_job(first) || (is_name(said) && said.bytes().any(|byte| byte.is_ascii_digit())) {
+        return Some(first.to_owned());
     }
     let mut named: Vec<(&str, &str)> = Vec::new();
     let mut rest = said;
     while let Some((key, behind)) = next_word(rest) {
         rest = behind;
-        let Some(name) = names(key).then(|| name(behind)).flatten() else { continue };
+        let Some(name) = name(behind).filter(|name| names(key) || (may_name(key) && is_code(name))) else { continue };
         if named.len() < MOST_NAMES && !named.iter().any(|(_, other)| *other == name) {
             named.push((key, name));
         }
@@ -34,6 +33,31 @@ const MAX_BYTES: usize = 400;
 /// Longest name; an UUID has 36 bytes.
 const MAX_NAME_BYTES: usize = 48;
 const MOST_NAMES: usize = 3;
+
+/// Least bytes of a code.
+const MIN_CODE_BYTES: usize = 6;
+
+/// Returns whether a line is a shell's for a job: `[1] 28117`.
+fn is_job(line: &str) -> bool {
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let job = line.strip_prefix('[').and_then(|line| line.split_once("] "));
+    job.is_some_and(|(nth, process)| is_number(nth) && is_number(process.trim()))
+}
+
+fn is_name(word: &str) -> bool {
+    word.len() <= MAX_NAME_BYTES && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Returns whether a word may say that a code follows, as `gid 2089b05e` and `编号 ZR-3317`.
+fn may_name(key: &str) -> bool {
+    (key.len() == 3 && key.ends_with("id")) || key.chars().all(|c| c >= '\u{2e80}')
+}
+
+/// Returns whether a name is one that no text has: with two digits and more, and letters.
+fn is_code(name: &str) -> bool {
+    let count = |test: fn(&u8) -> bool| name.as_bytes().iter().filter(|byte| test(byte)).count();
+    is_name(name) && name.len() >= MIN_CODE_BYTES && count(u8::is_ascii_digit) > 1 && count(u8::is_ascii_alphabetic) > 0
+}
 
 /// What runs on, and what ends the names of its identifiers.
 const RUNNING: [&str; 12] =
@@ -97,6 +121,10 @@ mod tests {
             ("Job <8812> is submitted to queue <normal>.", "Job 8812"),
             ("job-name: nightly\nstate: RUNNING", "job-name nightly"),
             ("48213", "48213"),
+            ("[1] 28117", "[1] 28117"),
+            ("[2] 28117\nnohup: ignoring input", "[2] 28117"),
+            ("gid 2089b05e, 41 GiB, ETA 3h12m", "gid 2089b05e"),
+            ("子任务已启动，编号 ZR-3317", "编号 ZR-3317"),
             ("进程仍在运行（会话：tidy-lagoon）", "会话 tidy-lagoon"),
             ("已在后台启动会话 tidy-lagoon", "已在后台启动会话 tidy-lagoon"),
         ] {
@@ -118,6 +146,8 @@ mod tests {
             "paid: 5, valid: yes",
             "Killed the process, 3 files left",
             "Successfully edited src/p.py",
+            "Wrote 18230 bytes to out/part-0017/a.txt",
+            "done in 3h12m, 41 GiB",
             &format!("session tidy-lagoon\n{}", "x".repeat(400)),
         ] {
             assert_eq!(running(result), None, "{result}");
