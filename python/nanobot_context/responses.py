@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from nanobot_context.arguments import check_mappings, check_messages, invalid
+from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.history import (
     answers_in,
     call_id,
@@ -70,6 +71,10 @@ def to_response_items(
         current: The messages of the present request. Where `messages` ends with them already, they
             are not doubled: see `drop_duplicate_tail`.
 
+    Raises:
+        InvalidArgumentError: A part or the arguments of a call contain themselves, or are nested
+            too deeply to be written as JSON.
+
     Source: document 003, `build_stateless_items`, which took the last user message away whether
     or not it was the current one.
     """
@@ -115,7 +120,7 @@ def _call_item(call: Any) -> Item:
         "type": "function_call",
         "call_id": id_,
         "name": function.get("name") or "",
-        "arguments": arguments if isinstance(arguments, str) else json_text(arguments or {}),
+        "arguments": arguments if isinstance(arguments, str) else _written(arguments or {}),
     }
 
 
@@ -142,7 +147,15 @@ def _to_parts(content: Any, *, is_output: bool) -> Iterator[Item]:
             # The API takes only texts of an assistant.
             yield {"type": text_kind, "text": f"[{kind or 'part'} left out]"}
         elif part is not None:
-            yield _media(part) or {"type": text_kind, "text": json_text(part)}
+            yield _media(part) or {"type": text_kind, "text": _written(part)}
+
+
+def _written(value: Any) -> str:
+    try:
+        return json_text(value)
+    except (ValueError, RecursionError) as error:
+        problem = f"`messages` cannot be written as JSON: {error}"
+        raise InvalidArgumentError(problem, argument="messages") from None
 
 
 def _media(part: Any) -> Item | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.summary import Summary, wrap_summary
 
@@ -168,6 +169,18 @@ def test_parts_that_nothing_is_known_of_are_shown_as_text() -> None:
         {"type": "input_text", "text": '{"type": "hologram", "blob": [1, null]}'},
         {"type": "input_text", "text": "bare"},
     ]
+
+
+def test_what_contains_itself_or_is_nested_too_deeply_is_refused() -> None:
+    inside: list[Any] = []
+    inside.append(inside)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (inside, deep):
+        for content in (value, [{"type": "other", "value": value}]):
+            with pytest.raises(InvalidArgumentError, match="`messages` cannot be written as JSON"):
+                to_response_items([{"role": "user", "content": content}])
 
 
 def test_custom_tools_keep_their_input() -> None:
