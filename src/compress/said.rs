@@ -14,7 +14,7 @@ use super::draft::{Draft, Entry, Piece, Slot};
 use super::protection::{Protection, Tier};
 
 /// A user who types at most this share of a conversation says little.
-pub const LITTLE: f32 = 0.25;
+pub const LITTLE: f32 = 0.4;
 /// Claims above this share of what the user says are usual.
 const OFTEN: f32 = 0.03;
 /// Factor of that beside a usual claim, as in a meeting: with a quarter in place of an eighth, .617 of the evidence of Chinese
@@ -84,16 +84,14 @@ impl Users {
             let sentences = texts.iter().flat_map(|(_, said)| &said.claims).filter(|(claim, _)| *claim == wanted);
             share(sentences.map(|(_, at)| at.len()).sum(), typed)
         };
-        let (rare, are_few) = rare_claims(held, says_little, often);
-        if are_few {
-            raise_corrections(texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said)), &rare);
-        }
+        let rare = rare_claims(held, says_little, often);
+        raise_corrections(texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said)), &rare);
         Self { said: texts, questions, rare, often }
     }
 }
 
-/// Returns the claims that are rare by their shares of what the user says, and whether they are few together.
-fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (Vec<Claim>, bool) {
+/// Returns the claims that are rare by their shares of what the user says.
+fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> Vec<Claim> {
     let mut rare = HOLDING.to_vec();
     let mut sum: f32 = HOLDING.into_iter().map(&held).sum();
     let rarer = often * RARER;
@@ -107,7 +105,7 @@ fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (V
             often = rarer;
         }
     }
-    (rare, sum <= often)
+    rare
 }
 
 /// Lowers the claims of routine: sentences of one form, again and again with other names or numbers. Beside hardly anything else, what

@@ -16,8 +16,9 @@ use crate::tokens::BuildMixedHasher;
 /// The least claim that may be corrected.
 const LEAST: Claim = Claim::Wish;
 
-/// Most mentions of a subject by the user, from the rule on.
-const MAX_MENTIONS: usize = 5;
+/// Most mentions of a subject by the user, from the rule on: in it, and where it is corrected. With 5 in place of 2, .308 of the evidence
+/// of Chinese meetings is .298 at 25 % in place of .309, and 15 corrected sentences of 480 stand alone in place of 16.
+const MAX_MENTIONS: usize = 2;
 
 /// Fewest bytes of such a word; most bytes of a correction.
 const MIN_WORD_BYTES: usize = 3;

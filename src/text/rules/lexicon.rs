@@ -33,6 +33,8 @@ pub enum Sign {
     Past,
     /// Asks for an answer: "Can you tell me why …?"
     Unsure,
+    /// Starts a question, or stands in one: without its mark it is no few words to keep.
+    Question,
     /// A verb that asks for something, in a sentence of a few words.
     Verb,
     /// Tells of the user, or of what holds, in a brief sentence: "Tables I can do without."
@@ -162,6 +164,9 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     for phrases in wide.values_mut() {
         phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
     }
+    for phrases in wide.values_mut() {
+        phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
+    }
     Lexicon { start: Phrases::new(start), others: Phrases::new(others), wide, asking }
 });
 
@@ -189,6 +194,7 @@ fn sign(kind: &str) -> Sign {
         "day" => Sign::Day,
         "may" => Sign::May,
         "next" => Sign::Next,
+        "question" => Sign::Question,
         _ => Sign::Bound,
     }
 }

@@ -105,7 +105,7 @@ impl Signs {
             None | Some(Claim::Told) if self.is_asked => (self.is_short && has(Sign::Next)).then_some(Claim::Wish),
             Some(Claim::Told) if has(Sign::Mine) && has(Sign::Is) => Some(Claim::Trait),
             None | Some(Claim::Told) if is_trait => Some(Claim::Trait),
-            None | Some(Claim::Told) if is_brief() => Some(Claim::Brief),
+            None | Some(Claim::Told) if !has(Sign::Question) && is_brief() => Some(Claim::Brief),
             Some(Claim::Wish | Claim::Order) if is_manner || has(Sign::Bound) && !self.is_open => Some(Claim::Rule),
             Some(Claim::Wish) if has(Sign::Hint) || has(Sign::Bound) => Some(Claim::Order),
             best => best,
