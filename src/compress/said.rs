@@ -84,14 +84,15 @@ impl Users {
             let sentences = texts.iter().flat_map(|(_, said)| &said.claims).filter(|(claim, _)| *claim == wanted);
             share(sentences.map(|(_, at)| at.len()).sum(), typed)
         };
-        let rare = rare_claims(held, says_little, often);
-        raise_corrections(texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said)), &rare);
+        let (rare, are_few) = rare_claims(held, says_little, often);
+        let read = texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said));
+        raise_corrections(read, &rare, are_few);
         Self { said: texts, questions, rare, often }
     }
 }
 
-/// Returns the claims that are rare by their shares of what the user says.
-fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> Vec<Claim> {
+/// Returns the claims that are rare by their shares of what the user says, and whether they are few together.
+fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (Vec<Claim>, bool) {
     let mut rare = HOLDING.to_vec();
     let mut sum: f32 = HOLDING.into_iter().map(&held).sum();
     let rarer = often * RARER;
@@ -105,7 +106,7 @@ fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> Ve
             often = rarer;
         }
     }
-    rare
+    (rare, sum <= often)
 }
 
 /// Lowers the claims of routine: sentences of one form, again and again with other names or numbers. Beside hardly anything else, what
@@ -132,7 +133,7 @@ fn weigh_routine(texts: &mut [(At, Said)], typed: usize) -> f32 {
             let raises = if *is_asked { raises_asked } else { raises };
             let next = claims.partition_point(|(_, claim)| claim.end <= range.start);
             match (is_routine, claims.get_mut(next).filter(|(_, claim)| claim.start < range.end)) {
-                (Some(true), Some((claim, of))) if of == range && !LASTING.contains(claim) => *claim = Claim::Told,
+                (Some(true), Some((claim, of))) if of == range && !LASTING.contains(claim) => *claim = Claim::Stated,
                 (None, Some((claim, _))) if raises => *claim = Claim::Brief.max(*claim),
                 (None, None) if raises => claims.insert(next, (Claim::Brief, range.clone())),
                 _ => {}
@@ -197,7 +198,7 @@ mod tests {
             let cities = ["Lima", "Graz", "Oslo"].iter().cycle().take(REPEATED);
             let texts: Vec<String> = cities.enumerate().map(|(i, city)| of(city, i)).collect();
             let (claims, routine) = lowered(&texts);
-            assert!(claims.iter().all(|claim| *claim == Claim::Told), "{texts:?}");
+            assert!(claims.iter().all(|claim| *claim == Claim::Stated), "{texts:?}");
             assert!(routine > 0.9, "{texts:?}");
         }
     }

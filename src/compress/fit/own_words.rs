@@ -157,8 +157,8 @@ impl<'l> ClaimLimits<'l> {
         let of_claim = tokens_of(&|other| other == claim);
         // A claim that every other sentence makes selects nothing, and others only if they are all the rarer.
         let claimed = match claim {
-            Claim::Brief if !says_little => tokens_of(&|other| other != Claim::Told),
-            Claim::Brief | Claim::Answer | Claim::Told => of_claim,
+            Claim::Brief if !says_little => tokens_of(&|other| other > Claim::Told),
+            Claim::Brief | Claim::Answer | Claim::Told | Claim::Stated => of_claim,
             _ if self.claimed + of_claim > said * self.often => {
                 self.often = talk_often * RARER;
                 f32::INFINITY
@@ -174,8 +174,8 @@ impl<'l> ClaimLimits<'l> {
         // In a talk in which much holds, hardly anything is a rule.
         let few = if says_little || claimed < said * often { self.few } else { self.fewest };
         Some(match claim {
-            Claim::Told if !says_little => return None,
-            Claim::Told => room(own_share),
+            Claim::Told | Claim::Stated if !says_little => return None,
+            Claim::Told | Claim::Stated => room(own_share),
             Claim::Brief if says_little => pinned.max(room(own_share)),
             Claim::Answer if says_little => pinned.max(room(own_share * ANSWERS_SHARE)),
             Claim::Brief | Claim::Wish | Claim::Answer if of_claim >= said * talk_often => pinned,
@@ -215,6 +215,7 @@ impl Fit<'_, '_, '_> {
             Claim::Wish,
             Claim::Brief,
             Claim::Told,
+            Claim::Stated,
         ] {
             if claim == Claim::Brief {
                 if keeps_newest {

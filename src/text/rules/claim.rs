@@ -10,6 +10,8 @@ use super::signs::Signs;
 /// What a sentence claims for those behind it, in ascending order of weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
+    /// A sentence that asks nothing.
+    Stated,
     /// Said in the first person.
     Told,
     /// A few words, whatever they are: "Metric units."
@@ -33,6 +35,8 @@ pub enum Claim {
 const MAX_BRIEF_WORDS: usize = 8;
 const MIN_BRIEF_CHARACTERS: usize = 4;
 const MAX_BRIEF_CHARACTERS: usize = 16;
+/// Most words of a sentence that is stated.
+const MAX_STATED_WORDS: usize = 14;
 /// The same for sentences whose words say what they are.
 const MAX_SHORT_WORDS: usize = 10;
 const MAX_SHORT_CHARACTERS: usize = 24;
@@ -58,7 +62,7 @@ pub fn claim(sentence: &str) -> Option<Claim> {
     if !is_ascii {
         signs.read_wide(&said);
     }
-    signs.claim(|| is_brief(wide, &words))
+    signs.claim(|| is_brief(wide, &words), wide == 0 && (2..=MAX_STATED_WORDS).contains(&words.len()))
 }
 
 /// Returns whether a sentence of so many `wide` characters has a few words.

@@ -92,7 +92,7 @@ impl Signs {
     }
 
     /// Returns the claim of the sentence.
-    pub fn claim(self, is_brief: impl Fn() -> bool) -> Option<Claim> {
+    pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<Claim> {
         let has = |sign| self.signs.contains(&sign);
         if self.is_asked && !self.is_open {
             return (self.is_short && has(Sign::May) && has(Sign::Next)).then_some(Claim::Wish);
@@ -106,6 +106,7 @@ impl Signs {
             Some(Claim::Told) if has(Sign::Mine) && has(Sign::Is) => Some(Claim::Trait),
             None | Some(Claim::Told) if is_trait => Some(Claim::Trait),
             None | Some(Claim::Told) if !has(Sign::Question) && is_brief() => Some(Claim::Brief),
+            None if is_stated && !has(Sign::Question) => Some(Claim::Stated),
             Some(Claim::Wish | Claim::Order) if is_manner || has(Sign::Bound) && !self.is_open => Some(Claim::Rule),
             Some(Claim::Wish) if has(Sign::Hint) || has(Sign::Bound) => Some(Claim::Order),
             best => best,
