@@ -13,7 +13,7 @@ use crate::text::rules::{Claim, normal};
 use super::{FRAMING, Fit};
 use crate::compress::documents::{Place, Span, Stated};
 use crate::compress::protection::{Protection, Tier};
-use crate::compress::said::{LITTLE, RARER};
+use crate::compress::said::{LITTLE, LITTLE_BESIDE_WORK, MOSTLY_TALK, RARER};
 
 /// Share of the room for sentences that hold from then on: if they are rare among the user's words, and if they are said
 /// often.
@@ -31,7 +31,6 @@ const FEWEST: f32 = 96.0;
 /// with 0.6.
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.6;
-const MOSTLY_TALK: f32 = 0.8;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
 
@@ -174,6 +173,7 @@ impl<'l> ClaimLimits<'l> {
         // In a talk in which much holds, hardly anything is a rule.
         let few = if says_little || claimed < said * often { self.few } else { self.fewest };
         Some(match claim {
+            Claim::Stated if own_share < OWN_SHARE => return None,
             Claim::Told | Claim::Stated if !says_little => return None,
             Claim::Told | Claim::Stated => room(own_share),
             Claim::Brief if says_little => pinned.max(room(own_share)),
@@ -273,10 +273,11 @@ impl Fit<'_, '_, '_> {
         let talk: f32 =
             self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
         let own: f32 = requests.iter().map(|&position| typed[position]).sum();
-        let says_little = own <= all * LITTLE;
         let is_work = talk * 2.0 <= all;
+        let is_mostly_talk = talk > all * MOSTLY_TALK;
+        let says_little = own <= all * if is_mostly_talk { LITTLE } else { LITTLE_BESIDE_WORK };
         // The first request names the task, whatever came after.
-        let (own_share, most_requests) = if says_little && talk > all * MOSTLY_TALK {
+        let (own_share, most_requests) = if says_little && is_mostly_talk {
             (OWN_SHARE, usize::MAX)
         } else if says_little || is_work {
             (OWN_SHARE_OF_WORK, usize::MAX)
