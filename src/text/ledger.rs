@@ -21,6 +21,35 @@ const MAX_OUTCOME_CHARS: usize = 24;
 /// Most bytes of a result that is repeated verbatim, and of an address at the end of one.
 const MAX_RECEIPT_BYTES: usize = 40;
 const MAX_LINK_BYTES: usize = 100;
+/// Most bytes of a result that is told as it is, fewest of a word of the call in it, and what says only that it went well, by its letters and digits.
+const MAX_TOLD_BYTES: usize = 48;
+const MIN_REPEATED_BYTES: usize = 6;
+const WENT_WELL: [&str; 24] = [
+    "ok",
+    "oktrue",
+    "done",
+    "success",
+    "successful",
+    "successtrue",
+    "succeeded",
+    "true",
+    "null",
+    "none",
+    "nooutput",
+    "statusok",
+    "statussuccess",
+    "statusdone",
+    "resultok",
+    "sent",
+    "saved",
+    "updated",
+    "created",
+    "deleted",
+    "完成",
+    "成功",
+    "已完成",
+    "已发送",
+];
 
 /// Returns the line of a call: tool, subject, arguments, and outcome if the result states it.
 ///
@@ -54,7 +83,9 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
         Effect::Unknown => result.and_then(running),
         _ => None,
     };
-    if let Some(outcome) = ended.or_else(made) {
+    let told =
+        || result.filter(|_| !matches!(named, Effect::ReadsFile | Effect::LooksUp)).and_then(|said| told(said, &line));
+    if let Some(outcome) = ended.or_else(made).or_else(told) {
         let _ = write!(line, " ({outcome})");
     }
     line
@@ -74,7 +105,8 @@ fn said(value: &Value, max_chars: usize) -> Option<String> {
 /// Returns the outcome of a call as its result states it: an exit code, or a failure. `named` is what the tool's name says.
 pub fn outcome(result: &str, named: Effect) -> Option<String> {
     let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
-    let failed = if named == Effect::Changes { changed_nothing } else { has_failed };
+    let changes = matches!(named, Effect::Changes | Effect::WritesFile | Effect::EditsFile);
+    let failed = if changes { changed_nothing } else { has_failed };
     code.or_else(|| failed(result).then(|| "failed".to_owned()))
 }
 
@@ -86,6 +118,22 @@ fn receipt(tool: &str, result: &str) -> Option<String> {
         return Some(said.to_owned());
     }
     made(tool, said)
+}
+
+/// Returns a result in a few words, which a model reads better than any list of them: "Waiting for approval", `{"deleted":0}`. `None` for
+/// one that only says that it went well, or repeats the line of its call.
+fn told(result: &str, line: &str) -> Option<String> {
+    let said = result.trim();
+    let is_short = said.len() <= MAX_TOLD_BYTES
+        && !said.contains('\n')
+        && said.contains(char::is_alphanumeric)
+        && elision::can_show(said);
+    let letters: String = said.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let repeats = || said.split_whitespace().any(|word| word.len() >= MIN_REPEATED_BYTES && line.contains(word));
+    (is_short && !WENT_WELL.contains(&letters.as_str()) && !repeats()).then(|| {
+        let bare = said.strip_prefix('(').and_then(|said| said.strip_suffix(')'));
+        bare.unwrap_or(said).to_owned()
+    })
 }
 
 /// Returns the address that is all that a command says at its end: that of a pull request.
@@ -333,11 +381,21 @@ mod tests {
         ] {
             assert_eq!(line(result), format!("create_ticket Disk full ({made})"), "{result}");
         }
-        for result in
-            ["ok", "{", "{}", r#"{"id": null}"#, r#"{"id": ""}"#, r#"{"request_id": "a1"}"#, r#"{"code": 200}"#]
-        {
+        for result in ["ok", "{", "{}", r#"{"ok": true}"#, "Done.", &"x".repeat(60)] {
             assert_eq!(line(result), "create_ticket Disk full", "{result}");
         }
+    }
+
+    #[test]
+    fn what_a_result_says_in_a_few_words_stands_beside_its_call() {
+        let line = |tool: &str, result: &str| call_line(tool, r#"{"to": "kern"}"#, Some(result));
+        for result in ["Waiting for approval", r#"{"deleted": 0}"#, "Saved as draft", "等待审批", "rc=2"] {
+            assert_eq!(line("send_offer", result), format!("send_offer kern ({result})"));
+        }
+        assert_eq!(line("send_offer", "(queued)"), "send_offer kern (queued)");
+        let edited = call_line("edit_file", r#"{"path": "kernel.py"}"#, Some("Edited kernel.py"));
+        assert_eq!(edited, "edit_file kernel.py");
+        assert_eq!(line("read_file", "Waiting for approval"), "read_file kern");
     }
 
     #[test]

@@ -10,7 +10,16 @@ pub fn has_failed(result: &str) -> bool {
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
         || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(&head, sign)))
         || (result.starts_with('{')
-            && fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && refuses(&field)))
+            && fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && (refuses(&field) || has_code(&field))))
+}
+
+/// Returns whether a field is the code with which a command ended, and no zero.
+fn has_code(Field { key, value, .. }: &Field<'_>) -> bool {
+    let is_code = matches!(
+        &*key.to_ascii_lowercase().replace(['_', '-'], ""),
+        "exitcode" | "returncode" | "exitstatus" | "rc" | "code"
+    );
+    is_code && value.parse().is_ok_and(|code: i64| (-128..256).contains(&code) && code != 0)
 }
 
 /// Returns whether a field is the status of HTTP of what was refused.
@@ -23,10 +32,26 @@ fn refuses(Field { key, value, .. }: &Field<'_>) -> bool {
 /// Returns whether a result says `sign` of itself: not that there was none of it, and not as a name in JSON.
 fn says(result: &str, sign: &str) -> bool {
     result.match_indices(sign).any(|(at, _)| {
-        let last = result[..at].split_whitespace().next_back().unwrap_or_default();
-        let is_name = result[at + sign.len()..].starts_with("\":");
-        !is_name && !matches!(last, "0" | "no" | "not" | "without" | "never")
+        let (before, behind) = (&result[..at], &result[at + sign.len()..]);
+        let last = before.split_whitespace().next_back().unwrap_or_default();
+        let is_name = behind.starts_with("\":") || behind.starts_with(['@', '_']) || before.ends_with('_');
+        let is_denied =
+            matches!(last, "0" | "no" | "not" | "without" | "never") || NO.iter().any(|no| before.ends_with(no));
+        !is_name && !is_denied && !is_object(before)
     })
+}
+
+/// What denies in scripts without spaces that something went wrong, or says that it is mended.
+const NO: [&str; 6] = ["没有", "沒有", "无", "未发现", "已修复", "已解决"];
+
+/// Returns whether a text says with its first word that something was done, and a word behind it stands in the same clause: "Moved 3
+/// rejected applications", `Merged "Fix failed login"`.
+fn is_object(before: &str) -> bool {
+    let first = before.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let is_done = (first.len() > 3 && first.ends_with("ed") || matches!(first, "sent" | "wrote" | "made"))
+        && !matches!(first, "finished" | "completed" | "attempted" | "tried" | "exited" | "ended" | "failed");
+    let quoted = before.matches('"').count() % 2 == 1 && !before.starts_with(['{', '[', '"']);
+    quoted || is_done && !before.contains([';', ',', ':', '—']) && !before.contains(". ") && !before.contains(" but ")
 }
 
 /// Fields at the start of a result that tell of the call itself.
@@ -121,10 +146,10 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
     match &*key {
         "error" | "errors" | "exception" | "failure" | "fault" | "errormessage" => !is_empty,
         "success" | "ok" | "succeeded" | "successful" | "created" | "sent" | "accepted" | "approved" | "booked"
-        | "paid" => {
-            matches!(&*value, "false" | "no")
+        | "paid" | "delivered" | "applied" | "deleted" | "updated" | "saved" => {
+            matches!(&*value, "false" | "no" | "null")
         }
-        "iserror" | "failed" => value == "true",
+        "iserror" | "failed" | "dryrun" | "skipped" => value == "true",
         "status" | "state" | "result" | "outcome" | "statuscode" | "httpstatus" => {
             UNSUCCESSFUL.iter().any(|word| value.starts_with(word))
                 || value.split(' ').next().is_some_and(|code| code.len() == 3 && code.starts_with(['4', '5']))
@@ -134,8 +159,20 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
 }
 
 /// How a status begins that is none of success.
-const UNSUCCESSFUL: [&str; 9] =
-    ["error", "fail", "reject", "declin", "denied", "refused", "forbidden", "unauthorized", "invalid"];
+const UNSUCCESSFUL: [&str; 12] = [
+    "error",
+    "fail",
+    "reject",
+    "declin",
+    "denied",
+    "refused",
+    "forbidden",
+    "unauthorized",
+    "invalid",
+    "conflict",
+    "pending",
+    "queued_for",
+];
 
 /// What says in a short result that nothing was changed, in small letters.
 const UNCHANGED: [&str; 24] = [
@@ -165,11 +202,12 @@ const UNCHANGED: [&str; 24] = [
     "未能",
 ];
 
-/// Returns the exit-code phrase at the end of a command's output, from `exit code` to the end of the line or bracket.
+/// Returns the exit-code phrase at the end of a command's output, from `exit code` or the like to the end of the line or bracket.
 pub fn exit_code(result: &str) -> Option<&str> {
     let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(EXIT_CODE_BYTES))..];
     // ASCII letters change case in place, so that indexes hold.
-    let at = tail.to_ascii_lowercase().rfind("exit code")?;
+    let small = tail.to_ascii_lowercase();
+    let at = EXIT_CODES.iter().filter_map(|phrase| small.rfind(phrase)).max()?;
     let line = tail[at..].lines().next()?;
     let mut open = 0_usize;
     let closes = |c: char| {
@@ -183,6 +221,10 @@ pub fn exit_code(result: &str) -> Option<&str> {
     };
     line.split(closes).next()
 }
+
+/// What stands before the code of a command's end.
+const EXIT_CODES: [&str; 6] =
+    ["exit code", "exit status", "return code", "exited with code", "exited with status", "finished with status"];
 
 /// Bytes at the end of a result in which an exit code stands: what was printed before is not how the command ended.
 const EXIT_CODE_BYTES: usize = 200;
@@ -210,6 +252,15 @@ mod tests {
             "Dry run: no ticket created.",
             "Das Ticket konnte nicht erstellt werden.",
             "No se pudo crear el ticket.",
+        ] {
+            assert!(changed_nothing(failure), "{failure}");
+        }
+        for failure in [
+            r#"{"exit_code": 127, "output": ""}"#,
+            r#"{"delivered": false}"#,
+            r#"{"dry_run": true, "would_send": 1}"#,
+            r#"{"status": "pending_approval"}"#,
+            r#"{"created": null}"#,
         ] {
             assert!(changed_nothing(failure), "{failure}");
         }
@@ -267,6 +318,11 @@ mod tests {
             r#"{"status":"paid","errors":[]}"#,
             "Sent without failure",
             r#"{"timeout":30,"sent":true}"#,
+            "Moved 3 rejected applications to the archive",
+            r#"Merged "Fix the crash when permission denied""#,
+            "Sent to failures@kern.example",
+            "没有错误",
+            "已修复失败的测试",
         ] {
             assert!(!has_failed(success), "{success}");
         }
@@ -274,6 +330,8 @@ mod tests {
         assert!(!has_failed(&format!("{} permission denied", "line\n".repeat(100))));
         assert_eq!(exit_code("make\nExit code: 2\n"), Some("Exit code: 2"));
         assert_eq!(exit_code("[exec result (Exit code: 2) left out: 45 tokens]"), Some("Exit code: 2"));
+        assert_eq!(exit_code("linking\nProcess exited with code 101\n"), Some("exited with code 101"));
+        assert_eq!(exit_code("[exit status 2]"), Some("exit status 2"));
         assert_eq!(exit_code("[exit code 139 (SIGSEGV)]"), Some("exit code 139 (SIGSEGV)"));
         assert_eq!(exit_code("exit code: 137 [killed]"), Some("exit code: 137 [killed]"));
         assert_eq!(exit_code(&format!("exit code: 1\n{}", "x".repeat(500))), None);

@@ -702,3 +702,37 @@ fn what_is_remembered_of_a_fit_decides_nothing() {
     }
     assert!(text(&fit(&other, 20)).contains("db-18") && !text(&fit(&other, 20)).contains("db-17"));
 }
+
+#[test]
+fn what_the_user_says_stays_beside_short_replies() {
+    let said = [
+        "I do not drive, my sister does.",
+        "Grandpa had a stroke and cannot climb stairs.",
+        "我女儿叫糖糖，今年上二年级",
+    ];
+    let (mut messages, mut planted) = (Vec::new(), said.iter());
+    for i in 0..60 {
+        let asked = [
+            "why do cats knead their blankets",
+            "what rhymes with orange today",
+            "show me that again in another way",
+            "这句话怎么翻译才好",
+        ][i % 4];
+        let says =
+            if i % 12 == 5 { planted.next().copied().unwrap_or(asked).to_owned() } else { format!("{asked} {i}") };
+        messages.push(Owned::new(Role::User, says));
+        let word =
+            |k: usize| ["harbour", "lantern", "meadow", "copper", "violin", "granite", "pepper"][(i * 3 + k * 5) % 7];
+        messages.push(Owned::new(Role::Assistant, format!("{} {} {}.", word(0), word(1), word(2))));
+    }
+    messages.push(Owned::new(Role::User, "Thanks, and now?"));
+    let fitted = fit(&messages, 50);
+    for sentence in said {
+        assert!(text(&fitted).contains(sentence), "{sentence}");
+    }
+    let of_user = |messages: &[Owned]| {
+        let of = messages.iter().filter(|message| message.role == Role::User);
+        of.map(|message| tokens(std::slice::from_ref(message))).sum::<u64>()
+    };
+    assert!(of_user(&fitted) * 3 > tokens(&fitted) * 2, "replies of three words crowd sentences out");
+}
