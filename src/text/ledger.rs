@@ -21,7 +21,8 @@ const MAX_OUTCOME_CHARS: usize = 24;
 /// Most bytes of a result that is repeated verbatim, and of an address at the end of one.
 const MAX_RECEIPT_BYTES: usize = 40;
 const MAX_LINK_BYTES: usize = 100;
-/// Most bytes of a result that is told as it is, fewest of a word of the call in it, and what says only that it went well, by its letters and digits.
+/// Most bytes of a result that is told as it is, fewest of a word of the call in it, and what says only that it went well, by its
+/// letters and digits.
 const MAX_TOLD_BYTES: usize = 48;
 const MIN_REPEATED_BYTES: usize = 6;
 const WENT_WELL: [&str; 24] = [
@@ -120,8 +121,8 @@ fn receipt(tool: &str, result: &str) -> Option<String> {
     made(tool, said)
 }
 
-/// Returns a result in a few words, which a model reads better than any list of them: "Waiting for approval", `{"deleted":0}`. `None` for
-/// one that only says that it went well, or repeats the line of its call.
+/// Returns a result in a few words: "Waiting for approval", `{"deleted":0}`. A model reads what they say, whatever they are. `None`
+/// for one that only says that it went well, or repeats the line of its call.
 fn told(result: &str, line: &str) -> Option<String> {
     let said = result.trim();
     let is_short = said.len() <= MAX_TOLD_BYTES

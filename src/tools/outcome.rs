@@ -15,10 +15,8 @@ pub fn has_failed(result: &str) -> bool {
 
 /// Returns whether a field is the code with which a command ended, and no zero.
 fn has_code(Field { key, value, .. }: &Field<'_>) -> bool {
-    let is_code = matches!(
-        &*key.to_ascii_lowercase().replace(['_', '-'], ""),
-        "exitcode" | "returncode" | "exitstatus" | "rc" | "code"
-    );
+    let is_code =
+        matches!(&*key.to_ascii_lowercase().replace(['_', '-'], ""), "exitcode" | "returncode" | "exitstatus" | "rc");
     is_code && value.parse().is_ok_and(|code: i64| (-128..256).contains(&code) && code != 0)
 }
 
@@ -146,8 +144,8 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
     match &*key {
         "error" | "errors" | "exception" | "failure" | "fault" | "errormessage" => !is_empty,
         "success" | "ok" | "succeeded" | "successful" | "created" | "sent" | "accepted" | "approved" | "booked"
-        | "paid" | "delivered" | "applied" | "deleted" | "updated" | "saved" => {
-            matches!(&*value, "false" | "no" | "null")
+        | "paid" | "delivered" => {
+            matches!(&*value, "false" | "no")
         }
         "iserror" | "failed" | "dryrun" | "skipped" => value == "true",
         "status" | "state" | "result" | "outcome" | "statuscode" | "httpstatus" => {
@@ -159,20 +157,8 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
 }
 
 /// How a status begins that is none of success.
-const UNSUCCESSFUL: [&str; 12] = [
-    "error",
-    "fail",
-    "reject",
-    "declin",
-    "denied",
-    "refused",
-    "forbidden",
-    "unauthorized",
-    "invalid",
-    "conflict",
-    "pending",
-    "queued_for",
-];
+const UNSUCCESSFUL: [&str; 10] =
+    ["error", "fail", "reject", "declin", "denied", "refused", "forbidden", "unauthorized", "invalid", "conflict"];
 
 /// What says in a short result that nothing was changed, in small letters.
 const UNCHANGED: [&str; 24] = [
@@ -207,7 +193,12 @@ pub fn exit_code(result: &str) -> Option<&str> {
     let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(EXIT_CODE_BYTES))..];
     // ASCII letters change case in place, so that indexes hold.
     let small = tail.to_ascii_lowercase();
-    let at = EXIT_CODES.iter().filter_map(|phrase| small.rfind(phrase)).max()?;
+    let has_code = |end: usize| {
+        let behind = tail[end..].trim_start_matches([' ', ':', '=', '"']);
+        behind.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+    };
+    let codes = EXIT_CODES.iter().flat_map(|phrase| small.rmatch_indices(phrase).take(1));
+    let at = codes.filter(|(at, phrase)| has_code(at + phrase.len())).map(|(at, _)| at).max()?;
     let line = tail[at..].lines().next()?;
     let mut open = 0_usize;
     let closes = |c: char| {
@@ -255,13 +246,9 @@ mod tests {
         ] {
             assert!(changed_nothing(failure), "{failure}");
         }
-        for failure in [
-            r#"{"exit_code": 127, "output": ""}"#,
-            r#"{"delivered": false}"#,
-            r#"{"dry_run": true, "would_send": 1}"#,
-            r#"{"status": "pending_approval"}"#,
-            r#"{"created": null}"#,
-        ] {
+        for failure in
+            [r#"{"exit_code": 127, "output": ""}"#, r#"{"delivered": false}"#, r#"{"dry_run": true, "would_send": 1}"#]
+        {
             assert!(changed_nothing(failure), "{failure}");
         }
         let listed = format!(r#"{{"id": "T-5", "runs": [{{"status": "failed", "log": "{}"}}]}}"#, "x".repeat(300));
@@ -271,6 +258,8 @@ mod tests {
             r#"{"status": "created", "failed": 0, "message": "4 sent"}"#,
             "<response><error/><status>OK</status></response>",
             "status: booked\nerror: none",
+            r#"{"id": "T-5", "status": "pending", "deleted": false, "paid": null}"#,
+            r#"{"code": 1, "msg": "success"}"#,
             "Done.",
             "",
             &listed,
@@ -331,6 +320,7 @@ mod tests {
         assert_eq!(exit_code("make\nExit code: 2\n"), Some("Exit code: 2"));
         assert_eq!(exit_code("[exec result (Exit code: 2) left out: 45 tokens]"), Some("Exit code: 2"));
         assert_eq!(exit_code("linking\nProcess exited with code 101\n"), Some("exited with code 101"));
+        assert_eq!(exit_code("    if code:\n        return code\n"), None);
         assert_eq!(exit_code("[exit status 2]"), Some("exit status 2"));
         assert_eq!(exit_code("[exit code 139 (SIGSEGV)]"), Some("exit code 139 (SIGSEGV)"));
         assert_eq!(exit_code("exit code: 137 [killed]"), Some("exit code: 137 [killed]"));

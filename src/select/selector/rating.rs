@@ -70,8 +70,8 @@ const RELEVANCE: f32 = 0.2;
 const SAID: f32 = 3.0;
 const NAMED_IN_TALK: f32 = 0.001;
 const ANY_TALK: f32 = 0.1;
-/// Factor of the latter for what the user said in a message that stays or goes whole. Where two talk about as much, 71 of 80 of the user's statements stay at 50 % in
-/// place of 35, and as much evidence of meetings.
+/// Factor of the latter for what the user said in a message that stays or goes whole. Where two talk about as much, 71 of 80
+/// statements of the user stay at 50 % in place of 35, and as much evidence of meetings.
 const USERS: f32 = 2.0;
 /// Terms of a message that says something; a shorter one says less in proportion. Or replies of three words crowd out sentences.
 const SHORT_TALK: f32 = 8.0;

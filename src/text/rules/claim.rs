@@ -35,11 +35,11 @@ pub enum Claim {
 const MAX_BRIEF_WORDS: usize = 8;
 const MIN_BRIEF_CHARACTERS: usize = 4;
 const MAX_BRIEF_CHARACTERS: usize = 16;
-/// Most words of a sentence that is stated.
-const MAX_STATED_WORDS: usize = 14;
 /// The same for sentences whose words say what they are.
 const MAX_SHORT_WORDS: usize = 10;
 const MAX_SHORT_CHARACTERS: usize = 24;
+/// Most words of a statement; longer ones are cut by their worth.
+const MAX_STATED_WORDS: usize = 14;
 pub(super) const FIRST_WIDE: char = '\u{2e80}';
 
 /// Returns the claim of a sentence.
