@@ -20,6 +20,8 @@ const LEAST: Claim = Claim::Wish;
 /// .298 of the evidence of Chinese meetings stays at 25 % in place of .309.
 const MAX_MENTIONS: usize = 5;
 const MAX_OF_USUAL: usize = 2;
+/// Most bytes of a text in the latter case: in mails and articles that are pasted many sentences share a rare word with another.
+const MAX_TEXT_OF_USUAL: usize = 400;
 
 /// Fewest bytes of such a word; most bytes of a correction.
 const MIN_WORD_BYTES: usize = 3;
@@ -46,8 +48,9 @@ pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)
     let states_rules = |said: &Said| said.claims.iter().any(|(claim, _)| is_rule(*claim));
     let Some(first) = texts.iter().position(|(_, said)| states_rules(said)) else { return };
     let max_mentions = if are_few { MAX_MENTIONS } else { MAX_OF_USUAL };
+    let max_bytes = if are_few { 2 * TYPED_BYTES } else { MAX_TEXT_OF_USUAL };
     let mut subjects = Subjects::default();
-    for (index, (text, said)) in texts.iter().enumerate().skip(first) {
+    for (index, (text, said)) in texts.iter().enumerate().skip(first).filter(|(_, (text, _))| text.len() <= max_bytes) {
         read(index, text, said, is_rule, max_mentions, &mut subjects);
     }
     for Subject { claim, newest, .. } in subjects.into_values().filter(|subject| subject.mentions <= max_mentions) {
@@ -73,7 +76,7 @@ fn read(
     // Most texts have no subject, and to split them costs as much again.
     let has_subject =
         || subjects_of(text).any(|word| subjects.get(&word).is_some_and(|subject| subject.mentions <= max_mentions));
-    if text.len() > 2 * TYPED_BYTES || !said.claims.iter().any(|(claim, _)| is_rule(*claim)) && !has_subject() {
+    if !said.claims.iter().any(|(claim, _)| is_rule(*claim)) && !has_subject() {
         return;
     }
     let mut claims = said.claims.iter().peekable();
