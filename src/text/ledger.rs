@@ -9,6 +9,7 @@ use crate::tools::{Effect, SUBJECT_KEYS, changed_nothing, exit_code, has_failed,
 
 use super::elision;
 use super::language::Language;
+use super::rules::normal;
 
 /// Arguments that name the object of a call, if none of [`SUBJECT_KEYS`] does.
 const ADDRESSEE_KEYS: [&str; 4] = ["to", "chat_id", "channel", "id"];
@@ -125,16 +126,16 @@ fn receipt(tool: &str, result: &str) -> Option<String> {
 /// for one that only says that it went well, or repeats the line of its call.
 fn told(result: &str, line: &str) -> Option<String> {
     let said = result.trim();
-    let is_short = said.len() <= MAX_TOLD_BYTES
-        && !said.contains('\n')
-        && said.contains(char::is_alphanumeric)
-        && elision::can_show(said);
-    let letters: String = said.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    if said.len() > MAX_TOLD_BYTES || said.contains('\n') || !elision::can_show(said) {
+        return None;
+    }
+    let letters = normal(said);
     let repeats = || said.split_whitespace().any(|word| word.len() >= MIN_REPEATED_BYTES && line.contains(word));
-    (is_short && !WENT_WELL.contains(&letters.as_str()) && !repeats()).then(|| {
-        let bare = said.strip_prefix('(').and_then(|said| said.strip_suffix(')'));
-        bare.unwrap_or(said).to_owned()
-    })
+    if letters.is_empty() || WENT_WELL.contains(&letters.as_str()) || repeats() {
+        return None;
+    }
+    let bare = said.strip_prefix('(').and_then(|said| said.strip_suffix(')'));
+    Some(bare.unwrap_or(said).to_owned())
 }
 
 /// Returns the address that is all that a command says at its end: that of a pull request.

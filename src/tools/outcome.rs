@@ -10,21 +10,28 @@ pub fn has_failed(result: &str) -> bool {
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
         || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(&head, sign)))
         || (result.starts_with('{')
-            && fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && (refuses(&field) || has_code(&field))))
+            && fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && has_failing_code(&field)))
 }
 
-/// Returns whether a field is the code with which a command ended, and no zero.
-fn has_code(Field { key, value, .. }: &Field<'_>) -> bool {
-    let is_code =
-        matches!(&*key.to_ascii_lowercase().replace(['_', '-'], ""), "exitcode" | "returncode" | "exitstatus" | "rc");
-    is_code && value.parse().is_ok_and(|code: i64| (-128..256).contains(&code) && code != 0)
+/// Returns whether a field is the status of HTTP of what was refused, or the code with which a command failed.
+fn has_failing_code(Field { key, value, .. }: &Field<'_>) -> bool {
+    match &*bare(key) {
+        "status" | "statuscode" | "httpstatus" | "code" => is_refusal(value),
+        "exitcode" | "returncode" | "exitstatus" | "rc" => {
+            value.parse().is_ok_and(|code: i64| (-128..256).contains(&code) && code != 0)
+        }
+        _ => false,
+    }
 }
 
-/// Returns whether a field is the status of HTTP of what was refused.
-fn refuses(Field { key, value, .. }: &Field<'_>) -> bool {
-    let is_code = || value.split(' ').next().is_some_and(|code| code.len() == 3 && code.starts_with(['4', '5']));
-    matches!(&*key.to_ascii_lowercase().replace(['_', '-'], ""), "status" | "statuscode" | "httpstatus" | "code")
-        && is_code()
+/// Returns a key in small letters without what separates its words.
+fn bare(key: &str) -> String {
+    key.to_ascii_lowercase().replace(['_', '-'], "")
+}
+
+/// Returns whether a value begins with the status of HTTP of what was refused.
+fn is_refusal(value: &str) -> bool {
+    value.split(' ').next().is_some_and(|code| code.len() == 3 && code.starts_with(['4', '5']))
 }
 
 /// Returns whether a result says `sign` of itself: not that there was none of it, and not as a name in JSON.
@@ -139,7 +146,7 @@ pub fn changed_nothing(result: &str) -> bool {
 const WRAPPERS: [&str; 8] = ["", "text", "result", "data", "response", "body", "structuredContent", "Result"];
 
 fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
-    let (key, value) = (key.to_ascii_lowercase().replace(['_', '-'], ""), value.to_ascii_lowercase());
+    let (key, value) = (bare(key), value.to_ascii_lowercase());
     let is_empty = matches!(&*value, "" | "null" | "none" | "nil" | "~" | "false" | "0" | "no" | "[]" | "{}");
     match &*key {
         "error" | "errors" | "exception" | "failure" | "fault" | "errormessage" => !is_empty,
@@ -149,8 +156,7 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
         }
         "iserror" | "failed" | "dryrun" | "skipped" => value == "true",
         "status" | "state" | "result" | "outcome" | "statuscode" | "httpstatus" => {
-            UNSUCCESSFUL.iter().any(|word| value.starts_with(word))
-                || value.split(' ').next().is_some_and(|code| code.len() == 3 && code.starts_with(['4', '5']))
+            UNSUCCESSFUL.iter().any(|word| value.starts_with(word)) || is_refusal(&value)
         }
         _ => false,
     }

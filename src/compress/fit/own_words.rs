@@ -173,8 +173,8 @@ impl<'l> ClaimLimits<'l> {
         // In a talk in which much holds, hardly anything is a rule.
         let few = if says_little || claimed < said * often { self.few } else { self.fewest };
         Some(match claim {
+            Claim::Told if !says_little => return None,
             Claim::Stated if own_share < OWN_SHARE => return None,
-            Claim::Told | Claim::Stated if !says_little => return None,
             Claim::Told | Claim::Stated => room(own_share),
             Claim::Brief if says_little => pinned.max(room(own_share)),
             Claim::Answer if says_little => pinned.max(room(own_share * ANSWERS_SHARE)),

@@ -47,13 +47,14 @@ pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)
     let is_rule = |claim: Claim| claim >= LEAST && rare.contains(&claim);
     let states_rules = |said: &Said| said.claims.iter().any(|(claim, _)| is_rule(*claim));
     let Some(first) = texts.iter().position(|(_, said)| states_rules(said)) else { return };
-    let max_mentions = if are_few { MAX_MENTIONS } else { MAX_OF_USUAL };
-    let max_bytes = if are_few { 2 * TYPED_BYTES } else { MAX_TEXT_OF_USUAL };
+    let (max_mentions, max_bytes) =
+        if are_few { (MAX_MENTIONS, 2 * TYPED_BYTES) } else { (MAX_OF_USUAL, MAX_TEXT_OF_USUAL) };
+    let is_rare = |subject: &Subject| subject.mentions <= max_mentions;
     let mut subjects = Subjects::default();
     for (index, (text, said)) in texts.iter().enumerate().skip(first).filter(|(_, (text, _))| text.len() <= max_bytes) {
-        read(index, text, said, is_rule, max_mentions, &mut subjects);
+        read(index, text, said, is_rule, is_rare, &mut subjects);
     }
-    for Subject { claim, newest, .. } in subjects.into_values().filter(|subject| subject.mentions <= max_mentions) {
+    for Subject { claim, newest, .. } in subjects.into_values().filter(is_rare) {
         let Some((index, sentence)) = newest else { continue };
         let claims = &mut texts[index].1.claims;
         let at = claims.partition_point(|(_, other)| other.end <= sentence.start);
@@ -70,12 +71,11 @@ fn read(
     text: &str,
     said: &Said,
     is_rule: impl Fn(Claim) -> bool,
-    max_mentions: usize,
+    is_rare: impl Fn(&Subject) -> bool,
     subjects: &mut Subjects,
 ) {
     // Most texts have no subject, and to split them costs as much again.
-    let has_subject =
-        || subjects_of(text).any(|word| subjects.get(&word).is_some_and(|subject| subject.mentions <= max_mentions));
+    let has_subject = || subjects_of(text).any(|word| subjects.get(&word).is_some_and(&is_rare));
     if !said.claims.iter().any(|(claim, _)| is_rule(*claim)) && !has_subject() {
         return;
     }

@@ -164,9 +164,6 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     for phrases in wide.values_mut() {
         phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
     }
-    for phrases in wide.values_mut() {
-        phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
-    }
     Lexicon { start: Phrases::new(start), others: Phrases::new(others), wide, asking }
 });
 
