@@ -41,6 +41,11 @@ const MAX_GROUPS: usize = 4;
 /// Most passages that are looked at: what more have is the subject of the conversation.
 const MAX_PASSAGES: usize = 32;
 
+/// Most groups with a passage that comes near the best one, where it has no name: of more none is meant.
+///
+/// Of 4,000 statements of one kind .13 of the tokens were quotes without it, and .01 are with it; evidence of meetings .432 and .429.
+const MAX_ABOUT: usize = 12;
+
 /// Weight of a term in another part of the passage's group: the words of a call may name what its result says.
 const NEARBY: f32 = 0.5;
 
@@ -103,7 +108,11 @@ impl Search<'_, '_> {
         let mut lost =
             Found { sources, shown: Shown::of(&self.view[..self.at], self.made), lost: Vec::new(), known: Vec::new() };
         let rating = Rating::of(sources, terms);
-        lost.add(rating.best(u128::MAX).into_iter().take(MAX_PASSAGES), MAX_GROUPS);
+        let best = rating.best(u128::MAX);
+        if rating.is_subject(&best) {
+            return Vec::new();
+        }
+        lost.add(best.into_iter().take(MAX_PASSAGES), MAX_GROUPS);
         for about in rating.subjects() {
             let groups = lost.groups().len() + 1;
             lost.add(rating.best(about).into_iter().take(1), groups);
@@ -423,6 +432,15 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let rarely = Idf::of(self.by_group.len()).at(RARELY);
         let least = (best * BESIDE_BEST).max(self.weight(about) * MIN_SHARE).max(rarely);
         rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
+    }
+
+    /// Returns whether the best passages are of so many groups that what they have is the subject of the conversation.
+    fn is_subject(&self, best: &[(&Source<'s>, usize)]) -> bool {
+        let Some(&(source, part)) = best.first() else { return false };
+        let names = self.terms.all_names();
+        let has_name = source.found.iter().any(|(other, found)| *other == part && found & names != 0);
+        let groups: BTreeSet<usize> = best.iter().map(|(source, _)| source.group).collect();
+        !has_name && groups.len() > MAX_ABOUT
     }
 
     /// Returns each of several names that are asked for, with the words that belong to none.

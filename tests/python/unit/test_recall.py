@@ -151,6 +151,24 @@ def test_nothing_is_quoted_for_what_nobody_said(question: str) -> None:
     assert not any(has_quotes(message) for message in sent)
 
 
+def test_nothing_is_quoted_for_what_all_the_talk_is_about() -> None:
+    """Statements of one kind share words with many others and ask for none of them."""
+    draw = random.Random(5)
+    who = ["The bakery", "A neighbour", "The night shift", "Our choir", "The workshop", "A visitor"]
+    did = ["counted", "moved", "painted", "sorted", "described", "finished"]
+    what = ["the chairs", "the shelves", "the plain drafts", "some boxes", "the lower hall"]
+    when = ["before the rain came", "at an easy pace", "in good spirits", "with the windows open"]
+    history: list[Message] = [{"role": "system", "content": "You help."}]
+    for _ in range(1_500):
+        said = " ".join(draw.choice(part) for part in (who, did, what, when)) + "."
+        history += [{"role": "user", "content": said}, {"role": "assistant", "content": "OK."}]
+    history[101]["content"] = "The spare key hangs behind the barometer."
+    question = "Where does the spare key hang?"
+    sent = compress_messages(asked(history, question), 8_000)
+    assert has_quotes(sent[-2]), "what one message says is found among them"
+    assert sum(has_quotes(message) for message in sent[:-2]) * 20 < len(sent)
+
+
 def test_nothing_is_quoted_that_the_request_shows() -> None:
     said, question = ASKED[0]
     history = run("", seed=2)
