@@ -78,6 +78,32 @@ def test_requests_begin_as_the_last_one_did_but_for_rare_steps() -> None:
     assert 1 <= steps <= len(all_requests) / 8
 
 
+def test_a_step_keeps_most_of_what_the_user_said_where_that_takes_nearly_all() -> None:
+    """A little more of the user's words does not halve what is kept of them."""
+    said = [
+        f"Person {index} of the choir sings part {index * 7 % 40}, and lives {index * 13 % 17} "
+        "streets from the hall."
+        for index in range(100)
+    ]
+    answer = (
+        "The list has been brought up to date as you asked, and nothing else was changed. " * 15
+    )
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    for words in said:
+        messages += [{"role": "user", "content": words}, {"role": "assistant", "content": answer}]
+    messages.append({"role": "user", "content": "Thanks."})
+    users = sum(count_tokens([message]) for message in messages if message["role"] == "user")
+
+    def kept(share: float) -> int:
+        """Return how many stay where the user's words take a share of the budget."""
+        sent = compress_messages(messages, int(users / share / 0.85), max_output_tokens=0)
+        return sum(any(words in str(message["content"]) for message in sent) for words in said)
+
+    assert kept(0.7) == len(said)
+    assert kept(0.9) >= 90
+    assert kept(1.0) >= 80
+
+
 def test_the_function_the_class_and_a_restart_come_to_the_same() -> None:
     running = Compressor(WINDOW, "gpt-4o")
     for messages in requests(conversation("a"))[::5]:
