@@ -218,14 +218,16 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         let author = author(piece, entry)?;
         let form = form(author, piece.tokens, candidate, !cuts.is_empty());
         let cuts = if form == Form::Stated { cuts } else { Vec::new() };
-        let is_near = matches!(author, Author::User | Author::Assistant | Author::Call) || index >= self.newest;
+        let analysis = Analysis::cut_at(self.draft.text(index, place.piece), form, &cuts);
+        let is_words = matches!(author, Author::User | Author::Assistant) && !analysis.is_material();
+        let is_near = is_words || author == Author::Call || index >= self.newest;
         self.documents.documents.push(Document {
             message: index,
             author,
             effect: effect(self.draft, index, piece),
             stays: tier.is_none() || tier == Some(Tier::Newest),
             asks: if is_near { asks(index, entry.role, self.protection, self.newest) } else { 0.0 },
-            analysis: Analysis::cut_at(self.draft.text(index, place.piece), form, &cuts),
+            analysis,
         });
         self.documents.places.push(place);
         self.cuts_of.push(cuts);
