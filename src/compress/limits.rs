@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::conversation::last_user_index;
 use crate::message::Role;
-use crate::select::within::json_within_chars;
+use crate::select::within::{Question, json_within_chars};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::language::Language;
+use crate::text::names::names;
 use crate::text::rules::{self, Claim};
 use crate::text::{elision, excerpt};
 use crate::tokens::Tokens;
@@ -81,8 +81,8 @@ pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>
 }
 
 /// Cuts messages before `last_user` of more than (user, assistant) characters to their first 60 % and last 20 %, JSON by its
-/// content. Rules of the user in between stay, then errors and odd lines, as far as the rest has room. 0 is no limit; a limit
-/// below what a mark needs is raised to it.
+/// content. Rules of the user in between stay, then what the request asks for by name, errors and odd lines, as far as the rest
+/// has room. 0 is no limit; a limit below what a mark needs is raised to it.
 ///
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
@@ -107,28 +107,32 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
 /// Returns `text` cut to `max_chars` characters; JSON comes out as JSON.
 fn long_message(text: &str, max_chars: usize, role: Role, draft: &Draft<'_, '_>) -> String {
     let tenth = max_chars / 10;
-    json_within_chars(text, tenth * 8, draft.counter, draft.marks(None)).unwrap_or_else(|| {
+    let question = Question { asked: draft.asked(), arguments: "" };
+    json_within_chars(text, tenth * 8, draft.counter, draft.marks(None), question).unwrap_or_else(|| {
         excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, draft.language(), |between| {
-            between_ends(text, role, between, tenth * 2, draft.language())
+            between_ends(text, role, between, tenth * 2, draft)
         })
     })
 }
 
 /// Returns what should stay `between` the two ends of `text`, each once, in order, as far as it and the marks around it have at
-/// most `max_chars`: the user's rules, then facts, then errors and odd lines; of each the newest.
+/// most `max_chars`: the user's rules, then what is asked for by name, then facts, then errors and odd lines; of each the newest.
 fn between_ends(
     text: &str,
     role: Role,
     between: Range<usize>,
     max_chars: usize,
-    language: Language,
+    draft: &Draft<'_, '_>,
 ) -> Vec<Range<usize>> {
-    let mark_chars = elision::gap(&text[between.clone()], language).chars().count() + excerpt::FENCE.len();
+    let mark = elision::gap(&text[between.clone()], draft.language());
+    let mark_chars = mark.chars().count() + excerpt::FENCE.len();
     let claims = if role == Role::User { rules::said(text).claims } else { Vec::new() };
     let claimed =
         |wanted: Claim| claims.iter().filter(move |(claim, _)| *claim == wanted).map(|(_, at)| at.clone()).rev();
-    let odd = odd_parts(text);
-    let wanted = claimed(Claim::Rule).chain(claimed(Claim::Fact)).chain(odd.into_iter().rev());
+    let Wanted { named, around, odd } = Wanted::of(text, draft.asked());
+    let asked_for = named.into_iter().rev();
+    let others = claimed(Claim::Fact).chain(odd.into_iter().rev()).chain(around.into_iter().rev());
+    let wanted = claimed(Claim::Rule).chain(asked_for).chain(others);
     let (mut seen, mut kept) = (HashSet::new(), Vec::<Range<usize>>::new());
     let mut room = max_chars.saturating_sub(mark_chars);
     for part in wanted {
@@ -149,11 +153,43 @@ fn between_ends(
     kept
 }
 
-/// Returns the lines of a text that report an error or differ from the others, in order.
-fn odd_parts(text: &str) -> Vec<Range<usize>> {
-    let analysis = Analysis::of(text, Form::Outlined);
-    analysis.byte_ranges().filter(|(part, _)| part.class.stands_out()).map(|(_, range)| range).collect()
+/// The parts of a text that its ends should not be without.
+struct Wanted {
+    /// Those with a name of what is asked, in order.
+    named: Vec<Range<usize>>,
+    /// What stands around these, the nearest last.
+    around: Vec<Range<usize>>,
+    /// Those that report an error or differ from the others, in order.
+    odd: Vec<Range<usize>>,
 }
+
+impl Wanted {
+    fn of(text: &str, asked: &str) -> Self {
+        let analysis = Analysis::of(text, Form::Outlined);
+        let parts: Vec<_> = analysis.byte_ranges().collect();
+        let mut has_name = Vec::new();
+        for name in names(asked) {
+            let has = |&part: &usize| text[parts[part].1.clone()].contains(&asked[name.clone()]);
+            let having: Vec<usize> = (0..parts.len()).filter(has).take(MOST_NAMED + 1).collect();
+            if having.len() <= MOST_NAMED {
+                has_name.extend(having);
+            }
+        }
+        has_name.sort_unstable();
+        let near = |by: usize| has_name.iter().flat_map(move |&part| [part + by, part.wrapping_sub(by)]);
+        let around =
+            (1..=AROUND_NAMED).rev().flat_map(near).filter_map(|part| Some(parts.get(part)?.1.clone())).collect();
+        let named = has_name.iter().map(|&part| parts[part].1.clone()).collect();
+        let odd = parts.into_iter().filter(|(part, _)| part.class.stands_out()).map(|(_, range)| range).collect();
+        Self { named, around, odd }
+    }
+}
+
+/// A name in more parts is what the text is about.
+const MOST_NAMED: usize = 16;
+
+/// Parts on each side of one with a name that may belong to it, as in a record of several lines.
+const AROUND_NAMED: usize = 8;
 
 /// Shorter messages would not get shorter, with a mark.
 const MIN_MESSAGE_CHARS: usize = 400;

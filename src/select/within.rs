@@ -53,7 +53,13 @@ pub struct Cut<'t> {
 /// Returns JSON cut to at most `max_chars` characters, which must be more than its marks need; `None` for other text.
 ///
 /// JSON that cannot be cut that far becomes marks alone. O(n), cached by content.
-pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, marks: Marks<'_>) -> Option<String> {
+pub fn json_within_chars(
+    text: &str,
+    max_chars: usize,
+    counter: TokenCounter,
+    marks: Marks<'_>,
+    question: Question<'_>,
+) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
@@ -64,7 +70,7 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
     let share = |tokens: Tokens, chars: usize| tokens * max_chars as u64 / chars.max(1) as u64;
     let mut max_tokens = share(counter.text(text), text.chars().count());
     // Parts differ in characters per token: cut further while it is too long.
-    while let Some((short, tokens)) = within(text, max_tokens, counter, marks) {
+    while let Some((short, tokens)) = (Cut { text, max_tokens, counter, marks, question }).cached() {
         let chars = short.chars().count();
         if chars <= max_chars {
             return Some(short);

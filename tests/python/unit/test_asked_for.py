@@ -142,3 +142,56 @@ def test_a_conversation_that_was_cut_before_the_question_has_its_answer() -> Non
     # So do those of the next turn.
     later = [*asked, said("assistant", "It was that."), said("user", "Thank you.")]
     assert compressor.compress(later)[: len(again)] == again
+
+
+def records(form: str) -> tuple[list[dict[str, str]], str]:
+    """Return 400 orders, and their text in a form."""
+    draw = random.Random(8)
+    orders = [
+        {
+            "id": f"ORD-{41_000 + 7 * number}",
+            "customer": f"Customer {number:03}",
+            "email": f"p{draw.randint(10_000, 99_999)}@mail.example",
+            "city": draw.choice(["Graz", "Lyon", "Oslo"]),
+            "amount": f"{draw.uniform(10, 99):.2f}",
+            "status": draw.choice(["shipped", "delivered"]),
+        }
+        for number in range(400)
+    ]
+    rows = [list(orders[0]), *(list(order.values()) for order in orders)]
+    text = {
+        "csv": "\n".join(",".join(row) for row in rows),
+        "table": "\n".join("| " + " | ".join(row) + " |" for row in rows),
+        "lines of JSON": "\n".join(json.dumps(order) for order in orders),
+        "yaml": "\n".join(
+            "\n".join(f"{'- ' if key == 'id' else '  '}{key}: {value}" for key, value in o.items())
+            for o in orders
+        ),
+    }
+    return orders, text[form]
+
+
+@pytest.mark.parametrize("form", ["csv", "table", "lines of JSON", "yaml"])
+@pytest.mark.parametrize("rounds", [0, 1, 4])
+def test_the_row_that_is_asked_for_stays_of_pasted_data(form: str, rounds: int) -> None:
+    orders, text = records(form)
+    messages = [
+        {"role": "user", "content": f"Here are our orders:\n\n{text}"},
+        {"role": "assistant", "content": "I have read them."},
+    ]
+    for number in range(rounds):
+        messages += [
+            {"role": "user", "content": f"Could plan {number} be done in a week?"},
+            {"role": "assistant", "content": "It takes ten days, and nothing else changes. " * 9},
+        ]
+    for place in (60, 200, 390):
+        order = orders[place]
+        question = {"role": "user", "content": f"What is the e-mail of {order['id']}?"}
+        whole = [*messages, question]
+        for sent in (
+            fit_messages(whole, count_tokens(whole) // 4).messages,
+            compress_messages(whole, count_tokens(whole) * 6 // 10),
+        ):
+            said = "\n".join(str(message["content"]) for message in sent[:-1])
+            assert order["id"] in said
+            assert order["email"] in said
