@@ -277,6 +277,11 @@ impl<'s> Selector<'s> {
         }
     }
 
+    /// Returns the number of parts of a block.
+    pub fn parts(&self, block: usize) -> usize {
+        self.ranges[block].len()
+    }
+
     /// Takes a group with all of its blocks.
     pub fn take_whole(&mut self, group: usize) {
         self.take_frame(group);

@@ -295,14 +295,16 @@ mod tests {
         let long = format!(r#"{{"a": "{}", "b": [{}]}}"#, "日志".repeat(3_000), "1, ".repeat(3_000) + "1");
         for text in [rows(), long, format!("[{}]", "1".repeat(9_000))] {
             for max_chars in [320, 2_000, 6_000] {
-                let short = json_within_chars(&text, max_chars, counter(), Marks::default()).unwrap();
+                let short =
+                    json_within_chars(&text, max_chars, counter(), Marks::default(), Question::default()).unwrap();
                 serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
                 assert!(short.chars().count() <= max_chars, "{max_chars}: {short}");
             }
         }
         assert!(
-            json_within_chars(&rows(), 6_000, counter(), Marks::default()).is_some_and(|short| short.len() > 4_000)
+            json_within_chars(&rows(), 6_000, counter(), Marks::default(), Question::default())
+                .is_some_and(|short| short.len() > 4_000)
         );
-        assert_eq!(json_within_chars(&log(), 2_000, counter(), Marks::default()), None);
+        assert_eq!(json_within_chars(&log(), 2_000, counter(), Marks::default(), Question::default()), None);
     }
 }

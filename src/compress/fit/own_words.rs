@@ -34,6 +34,13 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
 
+/// Share of the room for what the model said before the last message of the user, and the tokens that it always has.
+///
+/// Without it 54, 57, 31 of 80 short replies ("the second one") stood behind a mark where the room was 2,000, 3,000, 8,000, with it
+/// none; with a quarter and 400 tokens .586 of the evidence of Chinese meetings stays at 25 % in place of .604.
+const ANSWERED_SHARE: f32 = 0.15;
+const SHORT_ANSWER: f32 = 100.0;
+
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
 
@@ -223,6 +230,7 @@ impl Fit<'_, '_, '_> {
                     newest = 0.0;
                 }
                 self.take_asked_for(selector, asked_for);
+                self.take_answered(selector);
             }
             let Some(limit) = limits.next(claim) else { continue };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
@@ -285,6 +293,22 @@ impl Fit<'_, '_, '_> {
             (OFTEN_SHARE, 1)
         };
         Talk { said: typed.iter().sum(), often, says_little, is_work, own_share, most_requests }
+    }
+
+    /// Takes what the model said before the last message of the user, which may answer it or say "it": whole, or its end, where
+    /// the model asks.
+    fn take_answered(&self, selector: &mut Selector<'_>) {
+        let newest = self.protection.tier(Tier::Older).rfind(|(_, group)| group.role != Role::User);
+        let is_said =
+            |(_, group): &(usize, Group)| group.role == Role::Assistant && Protection::is_talk(self.draft, *group);
+        let Some((position, _)) = newest.filter(is_said) else { return };
+        let limit = self.limit(selector, ANSWERED_SHARE).max(selector.used() + SHORT_ANSWER).min(self.room);
+        selector.take_within(limit, |selector| selector.take_whole(position));
+        for block in selector.blocks(position).rev() {
+            for part in (0..selector.parts(block)).rev() {
+                selector.take_within(limit, |selector| selector.take_part(block, part));
+            }
+        }
     }
 
     /// Takes what the request asks for by name, up to its share of the room.

@@ -195,3 +195,28 @@ def test_the_row_that_is_asked_for_stays_of_pasted_data(form: str, rounds: int) 
             said = "\n".join(str(message["content"]) for message in sent[:-1])
             assert order["id"] in said
             assert order["email"] in said
+
+
+@pytest.mark.parametrize("reply", ["The second one.", "ok do that", "(b) please", "好的"])
+@pytest.mark.parametrize("window", [2_500, 4_000, 9_000])
+def test_what_the_model_said_last_stays_before_a_short_reply(reply: str, window: int) -> None:
+    draw = random.Random(window)
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You plan trips."}]
+    for day in range(300):
+        town = draw.choice(["Brixen", "Meran", "Klausen", "Toblach"])
+        answer = [" ".join(draw.choice(part) for part in (WHO, DOES, WHAT, HOW)) for _ in range(5)]
+        messages += [
+            {"role": "user", "content": f"What about {town} on day {day}?"},
+            {"role": "assistant", "content": " ".join(answer)},
+        ]
+    options = "1) the farm 2) the mill 3) the hut. Which of them shall I book?"
+    for end in range(401, 601, 20):
+        asking = [*messages[:end]]
+        asking[-1] = {"role": "assistant", "content": f"{asking[-1]['content']} {options}"}
+        asking.append({"role": "user", "content": reply})
+        for sent in (
+            fit_messages(asking, window).messages,
+            compress_messages(asking, window),
+        ):
+            assert sent[-2]["role"] == "assistant"
+            assert options in sent[-2]["content"]

@@ -100,8 +100,8 @@ def test_a_step_keeps_most_of_what_the_user_said_where_that_takes_nearly_all() -
         return sum(any(words in str(message["content"]) for message in sent) for words in said)
 
     assert kept(0.7) == len(said)
-    assert kept(0.9) >= 90
-    assert kept(1.0) >= 80
+    assert kept(0.9) >= 80
+    assert kept(1.0) >= 75
 
 
 def test_the_function_the_class_and_a_restart_come_to_the_same() -> None:
