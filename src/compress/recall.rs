@@ -122,7 +122,8 @@ impl Recalls {
             let text = made.quotes.of(digest.finish(), || {
                 let language = spoken(&view[..index], Role::User).unwrap_or_default();
                 let search = Search { view: &view[..index], at: step.at, made, max_tokens, counter, language };
-                search.quotes(&asked(message))
+                let (asked, is_question) = asked(message);
+                search.quotes(&asked, is_question)
             });
             if let Some(text) = text.filter(|text| this.quoted.iter().all(|quoted| quoted.text != *text)) {
                 let tokens = counter.message(&Message::new(Role::User, &text));
@@ -200,13 +201,14 @@ fn joined(output: &Output, message: &Message<'_>, quotes: &str) -> Option<(usize
     Some((index, edit))
 }
 
-/// Returns what the user asks for: the words of a short message, and of a longer one what was typed, for it may be pasted.
-fn asked(message: &Message<'_>) -> String {
+/// Returns what the user asks for: the words of a short message, and of a longer one what was typed, for it may be pasted; and whether
+/// the message is short.
+fn asked(message: &Message<'_>) -> (String, bool) {
     let said = said(message);
     let said = envelope::without_runtime_context(&said);
     let bare = said[envelope::start(&said)..].trim();
     if bare.len() <= QUESTION_BYTES {
-        return bare.to_owned();
+        return (bare.to_owned(), true);
     }
-    typed(&said).map(|line| said[line].trim()).collect::<Vec<_>>().join("\n")
+    (typed(&said).map(|line| said[line].trim()).collect::<Vec<_>>().join("\n"), false)
 }

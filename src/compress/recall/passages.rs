@@ -70,9 +70,10 @@ pub(super) struct Search<'s, 'v> {
 }
 
 impl Search<'_, '_> {
-    /// Returns a ledger that quotes what the words `asked` ask for; `None` where that is nothing, or in the request. O(terms).
-    pub(super) fn quotes(&self, asked: &str) -> Option<String> {
-        let terms = Terms::of(asked)?;
+    /// Returns a ledger that quotes what the words `asked` ask for, each of them in a question, else the names; `None` where that is
+    /// nothing, or in the request. O(terms).
+    pub(super) fn quotes(&self, asked: &str, is_question: bool) -> Option<String> {
+        let terms = Terms::of(asked, is_question)?;
         let sources = sources(self.view, &terms);
         let mut lost = self.lost(&sources, &terms);
         lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
@@ -105,8 +106,13 @@ impl Search<'_, '_> {
     /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
     /// one.
     fn lost<'t, 's>(&self, sources: &'t [Source<'s>], terms: &Terms) -> Vec<Lost<'t, 's>> {
-        let mut lost =
-            Found { sources, shown: Shown::of(&self.view[..self.at], self.made), lost: Vec::new(), known: Vec::new() };
+        let mut lost = Found {
+            sources,
+            shown: Shown::of(&self.view[..self.at], self.made),
+            is_question: terms.is_question,
+            lost: Vec::new(),
+            known: Vec::new(),
+        };
         let rating = Rating::of(sources, terms);
         let best = rating.best(u128::MAX);
         if rating.is_subject(&best) {
@@ -126,6 +132,7 @@ impl Search<'_, '_> {
 struct Found<'m, 't, 's> {
     sources: &'t [Source<'s>],
     shown: Shown<'m>,
+    is_question: bool,
     lost: Vec<Lost<'t, 's>>,
     /// Those that the request shows, so that it needs no others.
     known: Vec<(&'t Source<'s>, usize)>,
@@ -133,8 +140,8 @@ struct Found<'m, 't, 's> {
 
 impl<'t, 's> Found<'_, 't, 's> {
     /// Adds passages, best first, of at most `max_groups` groups, up to one that the request shows.
-    fn add(&mut self, passages: impl Iterator<Item = (&'t Source<'s>, usize)>, max_groups: usize) {
-        for (source, part) in passages {
+    fn add(&mut self, mut passages: impl Iterator<Item = (&'t Source<'s>, usize)>, max_groups: usize) {
+        while let Some((source, part)) = passages.next() {
             let is_shown = self.shown.has(source.message, source.passage(part));
             let answers = source.answers(self.sources);
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
@@ -145,6 +152,9 @@ impl<'t, 's> Found<'_, 't, 's> {
                     continue;
                 }
                 self.known.push((source, part));
+                if self.is_question {
+                    self.add_summed_up(source, passages);
+                }
                 break;
             }
             let groups = self.groups();
@@ -161,23 +171,44 @@ impl<'t, 's> Found<'_, 't, 's> {
         }
     }
 
+    /// Adds the best of the `passages` that a short message of the model sums up: it has the same words, and less to say.
+    fn add_summed_up(&mut self, summary: &Source<'s>, mut passages: impl Iterator<Item = (&'t Source<'s>, usize)>) {
+        let is_summary = summary.role == Role::Assistant && !summary.is_arguments && summary.text.len() <= SHORT_TEXT;
+        let is_lost = |(source, part): &(&'t Source<'s>, usize)| {
+            source.turn == summary.turn
+                && source.message < summary.message
+                && source.analysis.is_material()
+                && !self.shown.has(source.message, source.passage(*part))
+        };
+        let found = passages.find(is_lost).filter(|_| is_summary);
+        self.lost.extend(found.map(|(source, part)| Lost { source, parts: vec![part], is_named_later: false }));
+    }
+
     /// Returns the groups that have some of them.
     fn groups(&self) -> BTreeSet<usize> {
         self.lost.iter().map(|lost| lost.source.group).collect()
     }
 
-    /// Adds the newest passage about a name of which an older one is found, and says of the older one that there is a newer.
+    /// Adds the newest passage about what an older one is about, and says of the older one that there is a newer. It is quoted
+    /// again where the request shows it, for it would stand before the older one.
     fn add_newer(&mut self, rating: &Rating<'t, 's, '_>) {
-        let mut newer = Vec::new();
+        let (mut newer, mut again) = (Vec::new(), Vec::new());
         for lost in &mut self.lost {
             let newest = rating.newest_of(lost.source, lost.parts[0]);
             lost.is_named_later = newest.is_some();
             newer.extend(newest);
+            again.extend(newest.filter(|(source, part)| self.shown.has(source.message, source.passage(*part))));
         }
         newer.extend(self.known.iter().filter_map(|&(source, part)| rating.newest_of(source, part)));
         for newest in newer {
             let groups = self.groups().len() + 1;
             self.add([newest].into_iter(), groups);
+        }
+        for (source, part) in again {
+            let is_quoted = self.lost.iter().any(|lost| std::ptr::eq(lost.source, source));
+            if !is_quoted && source.role == Role::User && source.text.len() <= SHORT_TEXT {
+                self.lost.push(Lost { source, parts: vec![part], is_named_later: false });
+            }
         }
     }
 }
@@ -232,11 +263,12 @@ struct Terms {
     names: Vec<u128>,
     /// Those of names alone.
     weighty: u128,
+    is_question: bool,
 }
 
 impl Terms {
-    /// Returns the terms of a text; `None` if there are none, or too many.
-    fn of(text: &str) -> Option<Self> {
+    /// Returns the terms of a question, or of the names of another text; `None` if there are none, or too many.
+    fn of(text: &str, is_question: bool) -> Option<Self> {
         let mut terms: Vec<ShortTerm> = Vec::new();
         let mut add = |text: &str| {
             scan(text, |term, _| {
@@ -246,7 +278,7 @@ impl Terms {
                 terms.extend(asks.then_some(term));
             });
         };
-        if text.len() <= QUESTION_BYTES {
+        if is_question {
             add(text);
         } else if text.len() <= TASK_BYTES {
             for name in names(text) {
@@ -270,7 +302,7 @@ impl Terms {
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
-        Some(Self { terms, asked, names, weighty })
+        Some(Self { terms, asked, names, weighty, is_question })
     }
 
     fn all_names(&self) -> u128 {
@@ -438,7 +470,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
     fn is_subject(&self, best: &[(&Source<'s>, usize)]) -> bool {
         let Some(&(source, part)) = best.first() else { return false };
         let names = self.terms.all_names();
-        let has_name = source.found.iter().any(|(other, found)| *other == part && found & names != 0);
+        let has_name =
+            self.terms.is_question && source.found.iter().any(|(other, found)| *other == part && found & names != 0);
         let groups: BTreeSet<usize> = best.iter().map(|(source, _)| source.group).collect();
         !has_name && groups.len() > MAX_ABOUT
     }
@@ -457,23 +490,34 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         if subjects.len() > 1 { subjects } else { Vec::new() }
     }
 
-    /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words; not
-    /// where the user asks.
+    /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words; of what the
+    /// user said also one of the user's with much of it. Not where the user asks.
     fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
         let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
         let names = has & self.terms.all_names();
-        if names == 0 {
-            return None;
-        }
         let words = has & !names;
+        let is_named = |later: &Source<'_>, found: u128| {
+            names != 0 && found & names == names && (words == 0 || self.by_group[later.group] & words != 0)
+        };
+        let much = self.weight(has) * MUCH;
+        let is_said = |later: &Source<'_>, found: u128| {
+            (source.role, later.role) == (Role::User, Role::User)
+                && !later.analysis.is_material()
+                && self.weight(found & has) >= much
+        };
         let of = |later: &'t Source<'s>| {
-            let is_about = later.group > source.group && (words == 0 || self.by_group[later.group] & words != 0);
-            let says = |(part, found): &&(usize, u128)| is_about && found & names == names && !later.asks(*part);
-            later.found.iter().rev().find(says).map(|(part, _)| (later, *part))
+            let says = |&&(part, found): &&(usize, u128)| {
+                (is_named(later, found) || is_said(later, found)) && !later.asks(part)
+            };
+            let is_later = later.group > source.group;
+            later.found.iter().rev().filter(|_| is_later).find(says).map(|(part, _)| (later, *part))
         };
         self.sources.iter().rev().find_map(of)
     }
 }
+
+/// Share of what a passage has of the question that one about the same has.
+const MUCH: f32 = 0.4;
 
 /// A name is asked for apart from others if its weight is this share of the heaviest one's; and how many are.
 const LIKE_HEAVIEST: f32 = 0.5;

@@ -188,6 +188,63 @@ def test_nothing_is_quoted_that_a_newer_message_says() -> None:
     assert not has_quotes(sent[-2]), "the older one would stand behind the newer"
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("Freeze starts on 14 June.", "Freeze moved to 21 June.", "When does the freeze start?"),
+        (
+            "The plumber comes Monday at eight.",
+            "Correction, Tuesday at eight for the plumber.",
+            "When does the plumber come?",
+        ),
+        (
+            "The warehouse door code is 7719.",
+            "They changed the code of the warehouse door, it's 3302.",
+            "What's the code of the warehouse door?",
+        ),
+    ],
+)
+def test_what_is_outdated_is_not_quoted_alone(older: str, newer: str, question: str) -> None:
+    """The quotes stand behind all else, so a correction further up would read as the older one."""
+    for seed in range(6):
+        draw = random.Random(seed)
+        history: list[Message] = [{"role": "system", "content": "You help."}]
+        for number in range(80):
+            words = {3: older, 16: newer}.get(number, f"What about the {draw.choice(ENGLISH)}?")
+            history += [
+                {"role": "user", "content": words},
+                {"role": "assistant", "content": prose(draw, 7)},
+            ]
+        sent = compress_messages(asked(history, question), 3_600)
+        quotes = str(sent[-2]["content"]).partition("About the next message")[2]
+        assert newer in quotes or older not in quotes
+        assert any(newer in str(message["content"]) for message in sent)
+
+
+def test_the_line_that_a_short_answer_sums_up_is_quoted() -> None:
+    """The answer names what is asked for, and the log that it is about says more."""
+    draw = random.Random(3)
+    history: list[Message] = [{"role": "system", "content": "You read logs."}]
+    for day in range(60):
+        lines = [
+            f"2026-05-{1 + day % 28:02} 11:{draw.randrange(60):02} web{day % 6} nginx: "
+            f"GET /items/{draw.randrange(9_999)} 200 {draw.randrange(90)}ms"
+            for _ in range(30)
+        ]
+        lines.insert(
+            9, f"2026-05-{1 + day % 28:02} 03:07 web{day % 6} ERROR E{2_000 + day} M-{500 + day}"
+        )
+        history += [
+            {"role": "user", "content": f"web{day % 6}, day {day}:\n" + "\n".join(lines)},
+            {"role": "assistant", "content": f"One error: E{2_000 + day}, a merchant was refused."},
+        ]
+    for day in (3, 20, 40):
+        sent = compress_messages(asked(history, f"Which merchant was in E{2_000 + day}?"), 8_000)
+        assert any(f"M-{500 + day}" in str(message["content"]) for message in sent)
+    # A paste asks for nothing that others of its kind have.
+    assert sum(has_quotes(message) for message in sent) == 1
+
+
 def test_what_is_asked_for_again_is_quoted_once() -> None:
     said, question = ASKED[0]
     history = asked(run(said), question)
