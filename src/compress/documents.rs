@@ -20,6 +20,7 @@ use super::candidates::Candidate;
 use super::draft::{Draft, Piece, Slot};
 use super::protection::{Protection, Tier};
 use super::said::{At, Users, author};
+use super::striking::striking;
 
 /// Messages in words up to this stay or go whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: Tokens = Tokens(400);
@@ -104,6 +105,8 @@ struct Builder<'r, 'v, 'a> {
     questions: Peekable<vec::IntoIter<(At, Range<usize>)>>,
     /// The last of these.
     question: Option<Span>,
+    /// By group: how much its short results stand out.
+    strikes: Vec<f32>,
     /// Claims for which a text is cut around their sentence.
     rare: Vec<Claim>,
     documents: Documents,
@@ -122,6 +125,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             said: said.into_iter().peekable(),
             questions: questions.into_iter().peekable(),
             question: None,
+            strikes: striking(draft, &protection.groups),
             rare,
             documents: Documents { often, ..Documents::default() },
             cuts_of: Vec::new(),
@@ -138,6 +142,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             age: count(self.draft.entries.len() - group.start),
             answer: None,
             is_answer: false,
+            strikes: self.strikes[position],
         });
         self.documents.typed.push(0.0);
         let entries = &self.draft.entries;

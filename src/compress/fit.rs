@@ -74,6 +74,8 @@ struct Fit<'f, 'v, 'a> {
     before: Vec<Before>,
     /// By document: its place in the draft.
     places: Vec<Place>,
+    /// By group: see [`Frame::strikes`].
+    strikes: Vec<f32>,
     budget_tokens: Tokens,
     /// Tokens for everything that may go.
     room: f32,
@@ -131,6 +133,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             candidates,
             before: Vec::new(),
             places: Vec::new(),
+            strikes: Vec::new(),
             budget_tokens,
             room,
         }
@@ -140,6 +143,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let Documents { documents, places, mut frames, blocks, claims, typed, often, asked_for } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
+        self.strikes = frames.iter().map(|frame| frame.strikes).collect();
         self.before = self.texts_before(&blocks, &documents);
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);

@@ -31,6 +31,7 @@ mod recall;
 mod repair;
 mod results;
 mod said;
+mod striking;
 mod superseded;
 
 pub use crate::archive::{Archive, Archived, name as archive_name, names_in};

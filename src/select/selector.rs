@@ -15,10 +15,10 @@ use crate::text::estimate::{count, index};
 use crate::text::segments::Class;
 
 use super::queue::{Choice, Queue};
-use super::scoring::{Document, LostName, Scoring};
+use super::scoring::{Author, Document, LostName, Scoring};
 
-pub use rating::FIRST_MARK;
-use rating::{CROWD, Crowds, FRAME, Rating, TALK, TEXT, recency};
+pub use rating::{CROWD, FIRST_MARK};
+use rating::{Crowds, FRAME, Rating, STRIKING, TALK, TEXT, recency};
 
 /// A text that may be cut.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +60,8 @@ pub struct Frame {
     pub answer: Option<usize>,
     /// Whether it answers a question in a few words and says nothing else: it stays with that question only.
     pub is_answer: bool,
+    /// How much its short results stand out among those of their tool, from 0 to 1.
+    pub strikes: f32,
 }
 
 /// What stays of a block.
@@ -137,10 +139,13 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
         (CROWD / count(alike).max(1.0)).min(1.0)
     };
     let crowds = Crowds { errors: crowd(Class::Error), outliers: crowd(Class::Outlier) };
+    let is_result = scoring.documents()[document].author == Author::Result;
+    let strikes = if is_result { frame.strikes * STRIKING } else { 0.0 };
     let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
     units.extend(parts.map(|(i, (part, mentions))| {
         let tokens = count(part.bytes as usize) * for_byte;
-        let rating = Rating::of(scoring, document, i, part.class, crowds);
+        let mut rating = Rating::of(scoring, document, i, part.class, crowds);
+        rating.otherwise += strikes;
         unit(mentions, tokens, rating.within(block.weight, tokens * token_worth), part.is_fixed)
     }));
 }

@@ -80,7 +80,9 @@ const QUIET_TALK: f32 = 0.1;
 /// Factor of repeats and noise.
 const QUIET: f32 = 0.5;
 /// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
-const STRIKING: f32 = 0.5;
+pub const STRIKING: f32 = 0.5;
+/// A short result that stands out among those of its tool.
+const STRIKES: f32 = 1.5;
 const HELPFUL: f32 = 0.1;
 /// Errors and outliers of a text that count in full; if there are more, each counts less.
 pub const CROWD: f32 = 8.0;
@@ -123,7 +125,8 @@ impl Selector<'_> {
             Rating::of(self.scoring, document, 0, Class::Plain, Crowds::default()).worth(named)
         };
         let documents: f32 = frame.documents.iter().map(of_passage).sum();
-        documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
+        let strikes = frame.strikes * STRIKES;
+        documents + strikes + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
     }
 
     /// Returns the tokens for opening a group: its frame less its line, and the change of notes beside it.

@@ -147,20 +147,23 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Lists the calls of groups that have no line yet, of older groups those that changed something, in at most `left`
-    /// tokens; returns what is left.
+    /// tokens: first what stands out and what changed something; returns what is left.
     fn list_lines_in(&mut self, groups: &[usize], mut left: f32) -> f32 {
         let listed: HashSet<usize> = self.listed.lines.iter().map(|line| line.entry).collect();
         let entries = |&group: &usize| {
             let Group { start, end, .. } = self.protection.groups[group];
             (start..end).rev().map(move |entry| (group, entry))
         };
-        for (group, entry) in groups.iter().flat_map(entries) {
+        let is_listed = |&(group, entry): &(usize, usize)| {
             let is_older = self.protection.tiers[group] == Some(Tier::Older);
             let answer = &self.draft.entries[entry];
-            let is_silent = is_older && !answer.effect.is_changing();
-            if answer.answers.is_none() || is_silent || listed.contains(&entry) {
-                continue;
-            }
+            answer.answers.is_some() && (!is_older || answer.effect.is_changing()) && !listed.contains(&entry)
+        };
+        let mut calls: Vec<(usize, usize)> = groups.iter().flat_map(entries).filter(is_listed).collect();
+        calls.sort_by_key(|&(group, entry)| {
+            !(self.strikes[group] > 0.0 || self.draft.entries[entry].effect.is_changing())
+        });
+        for (group, entry) in calls {
             if left > 0.0 {
                 let Some(text) = self.line(entry) else { continue };
                 let tokens = self.line_tokens(&text);
