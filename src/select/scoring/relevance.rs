@@ -43,6 +43,10 @@ pub const ANSWERS: f32 = 1.0;
 const ANSWERS_IN: usize = 8;
 const MIN_ANSWERS: usize = 4;
 
+/// Terms of the user's up to which each of several names is asked for on its own: of five numbers in a table of 300 rows .07 of the
+/// rows stayed at 6 % without that, with it .83; recall at 50 % goes from .902 to .910.
+const MOST_NAMING: usize = 64;
+
 /// Relevance that each term of a result's part takes from the others.
 const LENGTH: f32 = 0.02;
 
@@ -101,9 +105,9 @@ impl Scoring {
     /// Adds to each of the `related` parts its share of what is asked for, rare terms weighing more: it finds the one line with
     /// the order that is asked for in a list of orders. A request with many names asks for none.
     ///
-    /// The share of names that few other parts have decides, or that of the user's rare words where a part has two of them
-    /// ("Ann Meyer"), or of all together: in "And now, what should I look at?" a part with "look" answers little. A result asks
-    /// for nothing: the newest would answer itself.
+    /// The share of names that few other parts have decides, of the user's own as a share of the most that a part has, or that of
+    /// the user's rare words where a part has two of them ("Ann Meyer"), or of all together: in "And now, what should I look at?"
+    /// a part with "look" answers little. A result asks for nothing: the newest would answer itself.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
         let mut asking = vec![Asking::default(); self.facts.len()];
         let asks = |document: &Document| document.asks > 0.0 && document.author != Author::Result;
@@ -115,7 +119,8 @@ impl Scoring {
             }
         }
         let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
-        // By term: its weight among all, among names, among the user's rare words, and among all of the user's.
+        // By term: its weight among all, among names, among the user's rare words, among all of the user's, and among names of the
+        // user's that are hardly anywhere else.
         let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
             let has_answer = fact.mentions > asking.mentions && usize::from(fact.mentions) <= most;
             let is_asked = asking.mentions > 0 && !STOP_WORDS.contains(&fact.term);
@@ -126,14 +131,32 @@ impl Scoring {
                 has_answer && fact.term.kind().is_name(),
                 is_rare,
                 asking.is_users && fact.mentions > asking.mentions,
+                asking.is_users
+                    && fact.term.kind().is_name()
+                    && (1..=MIN_ANSWERS).contains(&usize::from(fact.mentions.saturating_sub(asking.mentions))),
             ]
             .map(|counts| if is_asked && counts { weight } else { 0.0 })
         };
-        let weights: Vec<[f32; 4]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
+        let weights: Vec<[f32; 5]> = self.facts.iter().zip(&self.query_matches).zip(&asking).map(weights).collect();
         // Every part with an asked term is related.
         let all = [0, 1, 2, 3].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
-        let is_question = asking.iter().filter(|asking| asking.is_users).count() <= MOST_ASKED;
         let mut ids: Vec<u32> = Vec::new();
+        let of_names = |ids: &[u32]| ids.iter().map(|&id| weights[id as usize][4]).sum::<f32>();
+        let users = asking.iter().filter(|asking| asking.is_users).count();
+        let (is_question, may_name) = (users <= MOST_ASKED, users <= MOST_NAMING);
+        // The most that a part has of the names: of several each is asked for on its own.
+        let mut most_named = 0.0_f32;
+        if may_name && weights.iter().any(|weight| weight[4] > 0.0) {
+            let answers = |part: &&(u32, u32)| !asks(&self.documents[self.owners[part.0 as usize] as usize]);
+            for &(part, _) in related.iter().filter(answers) {
+                let of_part = mentioned(&self.numbers, &self.ends, part as usize);
+                ids.clear();
+                ids.extend(of_part.iter().filter(|&&id| weights[id as usize][4] > 0.0));
+                ids.sort_unstable();
+                ids.dedup();
+                most_named = most_named.max(of_names(&ids));
+            }
+        }
         for &(part, _) in related {
             let of_part = mentioned(&self.numbers, &self.ends, part as usize);
             ids.clear();
@@ -145,9 +168,10 @@ impl Scoring {
             };
             let having = |of: usize| ids.iter().filter(|&&id| weights[id as usize][of] > 0.0).count();
             let of_words = if having(2) > 1 { share(2) } else { 0.0 };
-            let relevance = ANSWER * share(0).max(share(1)).max(of_words).powi(2);
+            let named = if most_named > 0.0 { of_names(&ids) / most_named } else { 0.0 };
+            let relevance = ANSWER * share(0).max(share(1)).max(of_words).max(named).powi(2);
             self.relevance[part as usize] += relevance;
-            let of_users = share(3).max(of_words);
+            let of_users = share(3).max(of_words).max(named * NAMED);
             // One word may be in any line.
             let is_named = share(1) > 0.0 || having(3) > 1;
             if is_question && is_named && of_users >= NAMED && self.has_records(part) {

@@ -220,3 +220,25 @@ def test_what_the_model_said_last_stays_before_a_short_reply(reply: str, window:
         ):
             assert sent[-2]["role"] == "assistant"
             assert options in sent[-2]["content"]
+
+
+@pytest.mark.parametrize("form", ["csv", "table", "lines of JSON", "yaml"])
+@pytest.mark.parametrize("comes_first", [True, False])
+def test_each_of_several_names_keeps_its_row(form: str, *, comes_first: bool) -> None:
+    orders, text = records(form)
+    function = {"name": "query", "arguments": "{}"}
+    call = {"id": "q", "type": "function", "function": function}
+    result = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "q", "content": text},
+    ]
+    for number in (3, 5):
+        wanted = orders[7 :: 390 // number][:number]
+        ids = ", ".join(order["id"] for order in wanted)
+        question = {"role": "user", "content": f"Give the e-mail addresses of {ids}."}
+        answer = {"role": "assistant", "content": "I have read them."}
+        before = [question] if comes_first else [{"role": "user", "content": "Read the orders."}]
+        messages = [*before, *result, *([] if comes_first else [answer, question])]
+        sent = fit_messages(messages, count_tokens(messages) // 12).messages
+        found = next(str(message["content"]) for message in sent if message["role"] == "tool")
+        assert all(order["id"] in found and order["email"] in found for order in wanted)
