@@ -34,12 +34,13 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
 
-/// Share of the room for what the model said before the last message of the user, and the tokens that it always has.
+/// Share of the room for what the model said before the last message of the user, and the least and most tokens that it has
+/// before all that the user says.
 ///
 /// Without it 54, 57, 31 of 80 short replies ("the second one") stood behind a mark where the room was 2,000, 3,000, 8,000, with it
 /// none; with a quarter and 400 tokens .586 of the evidence of Chinese meetings stays at 25 % in place of .604.
 const ANSWERED_SHARE: f32 = 0.15;
-const SHORT_ANSWER: f32 = 100.0;
+const SHORT_ANSWER: (f32, f32) = (100.0, 200.0);
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
@@ -230,7 +231,8 @@ impl Fit<'_, '_, '_> {
                     newest = 0.0;
                 }
                 self.take_asked_for(selector, asked_for);
-                self.take_answered(selector);
+                let short = (self.room * ANSWERED_SHARE).clamp(SHORT_ANSWER.0, SHORT_ANSWER.1);
+                self.take_answered(selector, (selector.used() + short).min(self.room));
             }
             let Some(limit) = limits.next(claim) else { continue };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
@@ -270,6 +272,7 @@ impl Fit<'_, '_, '_> {
                 None => selector.take_whole(position),
             });
         }
+        self.take_answered(selector, self.limit(selector, ANSWERED_SHARE));
         self.settle_if_sure(selector);
         talk.is_work
     }
@@ -295,14 +298,13 @@ impl Fit<'_, '_, '_> {
         Talk { said: typed.iter().sum(), often, says_little, is_work, own_share, most_requests }
     }
 
-    /// Takes what the model said before the last message of the user, which may answer it or say "it": whole, or its end, where
-    /// the model asks.
-    fn take_answered(&self, selector: &mut Selector<'_>) {
+    /// Takes what the model said before the last message of the user, which may answer it or say "it": whole within `limit`, or
+    /// its end, where the model asks.
+    fn take_answered(&self, selector: &mut Selector<'_>, limit: f32) {
         let newest = self.protection.tier(Tier::Older).rfind(|(_, group)| group.role != Role::User);
         let is_said =
             |(_, group): &(usize, Group)| group.role == Role::Assistant && Protection::is_talk(self.draft, *group);
         let Some((position, _)) = newest.filter(is_said) else { return };
-        let limit = self.limit(selector, ANSWERED_SHARE).max(selector.used() + SHORT_ANSWER).min(self.room);
         selector.take_within(limit, |selector| selector.take_whole(position));
         for block in selector.blocks(position).rev() {
             for part in (0..selector.parts(block)).rev() {
