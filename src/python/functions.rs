@@ -413,10 +413,14 @@ pub fn superseded(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, &'static 
         .with_view(|view, _| view.run(messages.py(), |view| compress::superseded_results(view)))?
 }
 
-/// Return the sentences of a text of the user's that hold from then on: rules, and facts about the user.
+/// Return by text of the user, oldest first, the sentences that hold from then on: rules, facts about the user, and what corrects
+/// one of an earlier text.
 #[pyfunction]
-pub fn standing_rules(text: &Bound<'_, PyString>) -> Vec<String> {
-    crate::standing_rules(&without_surrogates(text)).into_iter().map(str::to_owned).collect()
+pub fn standing_rules(texts: Vec<Bound<'_, PyString>>) -> Vec<Vec<String>> {
+    let texts: Vec<_> = texts.iter().map(without_surrogates).collect();
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    let owned = |rules: Vec<&str>| rules.into_iter().map(str::to_owned).collect();
+    crate::standing_rules(&texts).into_iter().map(owned).collect()
 }
 
 /// Return the newest of `rules` that no text of `shown` has, at most `max_bytes` of UTF-8, in their order.

@@ -32,10 +32,18 @@ const TYPED_BYTES: usize = 32 << 10;
 /// Rule-like sentences in pasted text are ignored if they make up more than one byte in this many.
 const RARE_BYTES: usize = 64;
 
-/// Returns the sentences of `text` that hold from then on: rules, and facts about the user. O(n).
+/// Returns by text of the user, oldest first, the sentences that hold from then on: rules, facts about the user, and what corrects
+/// one of an earlier text. O(n).
 #[must_use]
-pub fn standing_rules(text: &str) -> Vec<&str> {
-    claimed(text, &[Claim::Rule, Claim::Fact]).map(|sentence| text[sentence].trim()).collect()
+pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
+    const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
+    let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
+    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true);
+    let standing = |(text, said): (&&'t str, Said)| {
+        let claims = said.claims.into_iter().filter(|(claim, _)| STANDING.contains(claim));
+        claims.map(|(_, sentence)| text[sentence].trim()).collect()
+    };
+    texts.iter().zip(all).map(standing).collect()
 }
 
 /// Returns the `rules` that no text of `shown` has, in order, each once at its last place: the newest, of at most
@@ -223,6 +231,17 @@ mod tests {
     }
 
     #[test]
+    fn what_corrects_a_rule_of_an_earlier_text_holds_too() {
+        for (rule, correction) in [
+            ("From now on use ruff with line length 110.", "Line length back to 100, the team voted."),
+            ("Never call before 9.", "You may call from 8 on now."),
+            ("From now on reply with one line only.", "Forget the one-line thing, longer is fine."),
+        ] {
+            assert_eq!(standing_rules(&[rule, "The cat sleeps.", correction]), [vec![rule], vec![], vec![correction]]);
+        }
+    }
+
+    #[test]
     fn sentences_that_state_a_rule_are_found_whole() {
         assert_eq!(found("Hi. Never push to main! Look at a.b now."), ["Never push to main!"]);
         assert_eq!(found("你好。以后都用中文回答。今天天气不错"), ["以后都用中文回答。"]);
@@ -237,7 +256,7 @@ mod tests {
     #[test]
     fn what_is_shown_no_more_is_told_once_and_newest_last() {
         let text = "My name is Ada. Call me Captain from now on. What a day! Never push to main.";
-        let rules = standing_rules(text);
+        let rules = standing_rules(&[text]).remove(0);
         assert_eq!(rules, ["My name is Ada.", "Call me Captain from now on.", "Never push to main."]);
         assert_eq!(rules_left_out(&rules, &["never push to MAIN, as I said"], 100), rules[..2]);
         assert_eq!(rules_left_out(&[rules[0], rules[2], rules[0]], &[], 100), [rules[2], rules[0]]);
@@ -287,12 +306,12 @@ mod tests {
         let of = |line: &str| line.repeat((1 << 20) / line.len());
         for (line, is_found) in [("the job ran for ten seconds\n", true), ("never mind the job, it ran\n", false)] {
             let text = [&of(line), "Thanks. Never run rm. I never eat meat.\n", &of(line)].concat();
-            let found = standing_rules(&text);
+            let found = standing_rules(&[&text]).remove(0);
             assert_eq!(found.contains(&"Never run rm."), is_found, "{line}");
             assert_eq!(found.contains(&"I never eat meat."), is_found, "{line}");
             let apart = [&of(line), "\n \r\nNever run rm.\n\n", &of(line)].concat();
-            assert!(standing_rules(&apart).contains(&"Never run rm."), "{line}");
-            assert!(standing_rules(&apart).len() < 3_000, "{line}");
+            assert!(standing_rules(&[&apart])[0].contains(&"Never run rm."), "{line}");
+            assert!(standing_rules(&[&apart])[0].len() < 3_000, "{line}");
             assert!(said(&text).typed_bytes < 3 * TYPED_BYTES, "what is between the rules was pasted");
         }
     }

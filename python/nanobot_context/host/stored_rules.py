@@ -9,7 +9,7 @@ cleared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from nanobot_context._core import standing_rules
@@ -61,8 +61,8 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
         start = found or 0
     if start == len(messages):
         return rules
-    for message, said in said_in(messages[start:]):
-        for text in standing_rules(said):
+    for message, standing in standing_in(messages, start, rules):
+        for text in standing:
             rules.pop(text, None)
             rules[text] = said_at(message)
     rules = dict(list(rules.items())[-MAX_RULES:])
@@ -78,6 +78,21 @@ def forget(session: Any) -> None:
     """Take the rules out of the metadata of `session`."""
     take_out(session, RULES, STATE)
     vars(session).pop(STATE, None)
+
+
+def standing_in(
+    messages: Sequence[Message], start: int, rules: Iterable[str]
+) -> list[tuple[Message, list[str]]]:
+    """Return the messages from `start` on in which the user says something, and what of it holds.
+
+    A correction names what the rule is about, as little else of the talk does, so all of it counts.
+    """
+    older, newer = list(said_in(messages[:start])), list(said_in(messages[start:]))
+    known = "\n".join(said for _, said in older)
+    texts = [text for text in rules if text not in known]
+    texts += [said for _, said in [*older, *newer]]
+    standing = standing_rules(texts)[len(texts) - len(newer) :]
+    return [(message, found) for (message, _), found in zip(newer, standing, strict=True)]
 
 
 def said_in(messages: Sequence[Message]) -> Iterator[tuple[Message, str]]:

@@ -241,8 +241,8 @@ def test_only_the_user_pins() -> None:
 
 def test_a_pinned_line_is_a_rule() -> None:
     line = "#pin The gate code is 4711"
-    assert standing_rules(f"Hello.\n{line}\nBye.") == [line]
-    [rule] = standing_rules(f"\ufeff{line}\nBye.")
+    assert standing_rules([f"Hello.\n{line}\nBye."]) == [[line]]
+    [[rule]] = standing_rules([f"\ufeff{line}\nBye."])
     assert rule.endswith(line)
 
 
@@ -302,8 +302,8 @@ def test_an_overflow_names_the_largest_tools() -> None:
 def test_what_pasted_json_says_is_no_rule_of_the_users(indent: int | None) -> None:
     rows = [{"id": number, "note": "do not edit", "tags": ["never", "x"]} for number in range(20)]
     said = "Answer in bullet points only."
-    assert standing_rules(json.dumps(rows, indent=indent) + f"\n{said}") == [said]
-    assert standing_rules(f'"Never" means never.\n{said}')[-1] == said
+    assert standing_rules([json.dumps(rows, indent=indent) + f"\n{said}"]) == [[said]]
+    assert standing_rules([f'"Never" means never.\n{said}'])[0][-1] == said
 
 
 STATEMENTS = [
