@@ -168,7 +168,8 @@ impl Wanted {
         let analysis = Analysis::of(text, Form::Outlined);
         let parts: Vec<_> = analysis.byte_ranges().collect();
         let mut has_name = Vec::new();
-        for name in names(asked) {
+        let asked_for = if asked.len() <= MAX_ASKED_BYTES { names(asked) } else { Vec::new() };
+        for name in asked_for.into_iter().take(MAX_NAMES) {
             let has = |&part: &usize| text[parts[part].1.clone()].contains(&asked[name.clone()]);
             let having: Vec<usize> = (0..parts.len()).filter(has).take(MOST_NAMED + 1).collect();
             if having.len() <= MOST_NAMED {
@@ -184,6 +185,10 @@ impl Wanted {
         Self { named, around, odd }
     }
 }
+
+/// A longer request is material; and most names that are looked for.
+const MAX_ASKED_BYTES: usize = 2_000;
+const MAX_NAMES: usize = 16;
 
 /// A name in more parts is what the text is about.
 const MOST_NAMED: usize = 16;

@@ -42,13 +42,17 @@ pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
     let mut strikes = vec![0.0_f32; groups.len()];
     for shorts in by_tool.into_values().filter(|shorts| shorts.len() >= MANY) {
         let mut forms: HashMap<&str, usize> = HashMap::new();
-        shorts.iter().for_each(|short| *forms.entry(&short.form).or_default() += 1);
+        for short in &shorts {
+            *forms.entry(&short.form).or_default() += 1;
+        }
         let usual: usize = forms.values().filter(|&&of_form| of_form >= MANY).sum();
         let has_usual = count(usual) >= count(shorts.len()) * USUAL;
         let stands_out = |short: &&Short| short.has_failed || has_usual && forms[short.form.as_str()] < MANY;
         let found: Vec<&Short> = shorts.iter().filter(stands_out).collect();
         let strike = (CROWD / count(found.len())).min(1.0);
-        found.iter().for_each(|short| strikes[short.group] = strikes[short.group].max(strike));
+        for Short { group, .. } in found {
+            strikes[*group] = strikes[*group].max(strike);
+        }
     }
     strikes
 }

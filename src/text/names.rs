@@ -45,9 +45,7 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
     while i < words.len() {
         let first = i;
         i += 1;
-        let title = &text[words[first].range.clone()];
-        let is_title =
-            title.len() <= MAX_TITLE_BYTES && words[first].look == Look::Capital && title.contains(char::is_lowercase);
+        let is_title = TITLES.contains(&&text[words[first].range.clone()]);
         let is_model = is_model(text, &words, first);
         if words[first].look == Look::Plain
             || words[first].look == Look::Number && !is_model && !is_grouped(text, &words, first)
@@ -163,8 +161,9 @@ fn persons(text: &str) -> Vec<Range<usize>> {
     persons
 }
 
-/// Longest title before a person: "Prof. Lacey".
-const MAX_TITLE_BYTES: usize = 4;
+/// Titles before a person or a place: "Prof. Lacey". Another short word with a full stop ends a sentence: "Ask Ruth. Sparrows came."
+const TITLES: [&str; 16] =
+    ["Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Fr", "Hr", "Mme", "Lt", "Sgt", "Col", "Gen", "Capt", "Rev"];
 
 /// Returns whether a character is part of a word, or punctuation within names.
 fn is_part(c: char) -> bool {

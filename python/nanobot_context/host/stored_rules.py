@@ -24,6 +24,9 @@ RULES, STATE = "rules", "rules_state"
 # The newest ones; some kilobytes of the session's file.
 MAX_RULES = 100
 
+# Characters of a message that may mention what a rule is about; a longer one is material.
+MAX_SHORT = 400
+
 # What nanobot notes of messages in the user's name that no user wrote: commands, reports of
 # subagents, and where a summary of its own continues (0.3.5).
 _NOT_SAID = ("_command", "injected_event", "_hidden_history")
@@ -87,10 +90,10 @@ def standing_in(
 
     A correction names what the rule is about, as little else of the talk does, so all of it counts.
     """
-    older, newer = list(said_in(messages[:start])), list(said_in(messages[start:]))
-    known = "\n".join(said for _, said in older)
-    texts = [text for text in rules if text not in known]
-    texts += [said for _, said in [*older, *newer]]
+    older = [said for _, said in said_in(messages[:start]) if len(said) <= MAX_SHORT]
+    newer = list(said_in(messages[start:]))
+    known = "\n".join(older)
+    texts = [text for text in rules if text not in known] + older + [said for _, said in newer]
     standing = standing_rules(texts)[len(texts) - len(newer) :]
     return [(message, found) for (message, _), found in zip(newer, standing, strict=True)]
 

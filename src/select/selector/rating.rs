@@ -81,9 +81,9 @@ const QUIET_TALK: f32 = 0.1;
 const QUIET: f32 = 0.5;
 /// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
 pub const STRIKING: f32 = 0.5;
+const HELPFUL: f32 = 0.1;
 /// A short result that stands out among those of its tool.
 const STRIKES: f32 = 1.5;
-const HELPFUL: f32 = 0.1;
 /// Errors and outliers of a text that count in full; if there are more, each counts less.
 pub const CROWD: f32 = 8.0;
 /// Decay of a token's worth with the messages behind it.

@@ -228,7 +228,7 @@ def test_each_of_several_names_keeps_its_row(form: str, *, comes_first: bool) ->
     orders, text = records(form)
     function = {"name": "query", "arguments": "{}"}
     call = {"id": "q", "type": "function", "function": function}
-    result = [
+    result: list[dict[str, Any]] = [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "q", "content": text},
     ]
