@@ -368,7 +368,7 @@ def test_however_a_provider_counts_its_cache_holds_and_nothing_is_refused(
         )
         messages.append({"role": "assistant", "content": f"Fine. {text(2 if calls else 40)}"})
     changed = sum(after[: len(before)] != before for (_, before), (_, after) in pairwise(sent))
-    # More room is taken with a step; what the user said has some until it is too many tokens.
-    assert changed <= (13 if calls else 10)
+    # More room is taken with a step, which keeps most of what the user said where that is too much.
+    assert changed <= 15
     later = [tokens / window for tokens, _ in sent[60:]]
     assert sum(later) / len(later) > 0.5, "the room is used"
