@@ -118,6 +118,7 @@ def examine(*, ask_server: bool = False) -> Report:
         *_check_model(state, is_asked=ask_server),
         *(_check_server(config, state) if ask_server else ()),
         *_check_room(last, config),
+        *_check_reserve(config, state),
         *store,
         *(check_files(config, state.settings) if state.installed and state.settings else ()),
         *_check_fuses(state),
@@ -304,6 +305,20 @@ def _check_room(last: RequestRecord | None, config: Path) -> Iterator[Finding]:
         f"the conversation, beside {last.fixed_tokens:,} of system and tools{kept}{largest}",
         f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
     )
+
+
+# As much of a window is kept free by nobody's wish.
+_MOST_RESERVED = 0.5
+
+
+def _check_reserve(config: Path, state: Status) -> Iterator[Finding]:
+    """Check that what is kept free of the window leaves most of it to the conversation."""
+    reserved = state.settings.context_reserve_ratio if state.settings else 0.0
+    if reserved > _MOST_RESERVED:
+        yield Finding(
+            f"`contextReserveRatio` {reserved:g} keeps {reserved:.0%} of the window free",
+            f"remove it from `{config}`, or set it to 0.15 or so",
+        )
 
 
 def _check_store(config: Path, state: Status) -> Iterator[Finding]:

@@ -62,10 +62,12 @@ def rules(
         gone = [texts[number - 1] for number in dict.fromkeys(forget)]
         forgotten.add(key, gone)
         texts = [text for text in texts if text not in gone]
+        for text in gone:
+            note(f"taken back: {' '.join(text.split())}")
     if as_json:
         output.print_json([{"rule": text, "said_at": in_force[text] or None} for text in texts])
         return
     for number, text in enumerate(texts, 1):
         prose(f"{number:3}  {' '.join(text.split())}")
-    if not texts:
+    if not texts and not forget:
         note(f"no rules are known of `{key}`")

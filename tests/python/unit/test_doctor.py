@@ -247,3 +247,13 @@ def test_a_nanobot_of_another_environment_is_a_problem(
     assert list(doctor._check_command()) == []
     monkeypatch.setenv("PATH", str(tmp_path / "other"))
     assert "not of this environment" in next(doctor._check_command()).problem
+
+
+def test_a_reserve_of_most_of_the_window_is_a_problem(config: Path) -> None:
+    def found(ratio: float) -> list[str]:
+        state = Status(True, settings=Settings(context_reserve_ratio=ratio))
+        return [finding.problem for finding in doctor._check_reserve(config, state)]
+
+    assert found(0.99) == ["`contextReserveRatio` 0.99 keeps 99% of the window free"]
+    assert found(0.15) == []
+    assert list(doctor._check_reserve(config, Status(True))) == []
