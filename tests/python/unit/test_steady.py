@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -102,6 +103,33 @@ def test_a_step_keeps_most_of_what_the_user_said_where_that_takes_nearly_all() -
     assert kept(0.7) == len(said)
     assert kept(0.9) >= 80
     assert kept(1.0) >= 75
+
+
+def test_steps_are_rare_where_each_second_call_is_an_edit() -> None:
+    """The lines of calls with effects take no more than half of what a step would leave free."""
+    messages: list[Message] = [
+        {"role": "system", "content": "You are a coding agent."},
+        {"role": "user", "content": "Port all modules to the new API."},
+    ]
+    for number in range(300):
+        path = f"src/part/module_{number}.py"
+        line = f"def read_{number}(x): return old.read(x)"
+        result = "\n".join(f"{at}: def f{at}_{number}(x): return old.f(x)" for at in range(20))
+        edit = {"path": path, "old": line, "new": line.replace("old.", "new.")}
+        for name, arguments, content in (
+            ("read_file", {"path": path}, result),
+            ("edit_file", edit, f"Edited {path}"),
+        ):
+            call_id = f"{name}-{number}"
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call = {"id": call_id, "type": "function", "function": function}
+            messages += [
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": call_id, "content": content},
+            ]
+    sent = [compress_messages(request, 8_000) for request in requests(messages)]
+    changed = sum(after[: len(before)] != before for before, after in pairwise(sent))
+    assert changed * 6 < len(sent)
 
 
 def test_the_function_the_class_and_a_restart_come_to_the_same() -> None:
