@@ -68,12 +68,7 @@ pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
-    claimed(text, &[Claim::Rule]).collect()
-}
-
-/// Iterates over the sentences of `text` with one of `claims`.
-fn claimed(text: &str, claims: &[Claim]) -> impl Iterator<Item = Range<usize>> {
-    said(text).claims.into_iter().filter(|(claim, _)| claims.contains(claim)).map(|(_, sentence)| sentence)
+    said(text).claims.into_iter().filter(|(claim, _)| *claim == Claim::Rule).map(|(_, sentence)| sentence).collect()
 }
 
 /// Returns whether a line of `text` starts with `#pin` or `#固定`: the user pins it. The first line may be indented. O(n).

@@ -9,7 +9,7 @@ cleared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nanobot_context._core import standing_rules
@@ -84,13 +84,15 @@ def forget(session: Any) -> None:
 
 
 def standing_in(
-    messages: Sequence[Message], start: int, rules: Iterable[str]
+    messages: Sequence[Message], start: int, rules: Rules
 ) -> list[tuple[Message, list[str]]]:
     """Return the messages from `start` on in which the user says something, and what of it holds.
 
-    A correction names what the rule is about, as little else of the talk does, so all of it counts.
+    A correction names what the rule is about, as little else of the talk does, so all of it counts
+    where there is a rule.
     """
-    older = [said for _, said in said_in(messages[:start]) if len(said) <= MAX_SHORT]
+    before = messages[:start] if rules else []
+    older = [said for _, said in said_in(before) if len(said) <= MAX_SHORT]
     newer = list(said_in(messages[start:]))
     known = "\n".join(older)
     texts = [text for text in rules if text not in known] + older + [said for _, said in newer]

@@ -43,7 +43,7 @@ const MAX_PASSAGES: usize = 32;
 
 /// Most groups with a passage that comes near the best one, where it has no name: of more none is meant.
 ///
-/// Of 4,000 statements of one kind .13 of the tokens were quotes without it, and .01 are with it; evidence of meetings .432 and .429.
+/// Of 4,000 statements of one kind .13 of the tokens were quotes without it, and .01 are with it; evidence of meetings .432 and .427.
 const MAX_ABOUT: usize = 12;
 
 /// Weight of a term in another part of the passage's group: the words of a call may name what its result says.

@@ -141,6 +141,14 @@ impl Scoring {
         // Every part with an asked term is related.
         let all = [0, 1, 2, 3].map(|of| weights.iter().map(|weight| weight[of]).sum::<f32>());
         let mut ids: Vec<u32> = Vec::new();
+        // The terms of a part that have this weight, each once.
+        let collect_asked = |ids: &mut Vec<u32>, part: u32, of: usize| {
+            let of_part = mentioned(&self.numbers, &self.ends, part as usize);
+            ids.clear();
+            ids.extend(of_part.iter().filter(|&&id| weights[id as usize][of] > 0.0));
+            ids.sort_unstable();
+            ids.dedup();
+        };
         let of_names = |ids: &[u32]| ids.iter().map(|&id| weights[id as usize][4]).sum::<f32>();
         let users = asking.iter().filter(|asking| asking.is_users).count();
         let (is_question, may_name) = (users <= MOST_ASKED, users <= MOST_NAMING);
@@ -149,20 +157,12 @@ impl Scoring {
         if may_name && weights.iter().any(|weight| weight[4] > 0.0) {
             let answers = |part: &&(u32, u32)| !asks(&self.documents[self.owners[part.0 as usize] as usize]);
             for &(part, _) in related.iter().filter(answers) {
-                let of_part = mentioned(&self.numbers, &self.ends, part as usize);
-                ids.clear();
-                ids.extend(of_part.iter().filter(|&&id| weights[id as usize][4] > 0.0));
-                ids.sort_unstable();
-                ids.dedup();
+                collect_asked(&mut ids, part, 4);
                 most_named = most_named.max(of_names(&ids));
             }
         }
         for &(part, _) in related {
-            let of_part = mentioned(&self.numbers, &self.ends, part as usize);
-            ids.clear();
-            ids.extend(of_part.iter().filter(|&&id| weights[id as usize][0] > 0.0));
-            ids.sort_unstable();
-            ids.dedup();
+            collect_asked(&mut ids, part, 0);
             let share = |of: usize| {
                 ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
             };

@@ -48,9 +48,9 @@ impl Rating {
         Self { named: factor, otherwise: (RELEVANCE * relevance + class) * factor }
     }
 
-    /// Returns the rating of a part in a text of this weight; `length` is the worth of its length.
-    pub fn within(self, weight: f32, length: f32) -> Self {
-        Self { named: weight * self.named, otherwise: weight * (self.otherwise + length) }
+    /// Returns the rating of a part in a text of this weight; `more` is what its length adds, and that its result stands out.
+    pub fn within(self, weight: f32, more: f32) -> Self {
+        Self { named: weight * self.named, otherwise: weight * (self.otherwise + more) }
     }
 
     fn worth(self, named: f32) -> f32 {
