@@ -5,6 +5,7 @@
 //! stands alone only if each side gets its turn by that.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::conversation::{groups, last_user_index, stands_for};
 use crate::message::{Field, Message, Role, Text};
@@ -99,6 +100,7 @@ impl<'l> Notes<'l> {
             gaps.pass(position);
         }
         gaps.close(Side::Edge);
+        gaps.notes.sort_by_key(|note| note.at);
         if gaps.notes.is_empty() && left_out.ledger.is_some() {
             gaps.place_ledger();
         }
@@ -376,8 +378,17 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
                 let is_free = takes_text && takes_words(message) && position < self.newest;
                 Side::Assistant(is_free.then_some(position))
             }
-            Role::Tool | Role::Function => Side::Result(takes_text.then_some(position)),
+            Role::Tool | Role::Function => {
+                let takes_text = takes_text || (!is_kept && self.is_cut_to_words(position));
+                Side::Result(takes_text.then_some(position))
+            }
         }
+    }
+
+    /// Returns whether a result was JSON, and a few words stand for it.
+    fn is_cut_to_words(&self, position: usize) -> bool {
+        let piece = self.draft.sole_piece(position).map(|piece| &self.draft.entries[position].pieces[piece]);
+        piece.and_then(|piece| piece.text.as_deref()).is_some_and(|text| !is_json(&Text::new(text)))
     }
 
     /// Closes the open gap, if there is one, before the message `after`.
@@ -389,8 +400,15 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             let head = self.merged.get(&before).copied().unwrap_or(before);
             self.merged.insert(after, head);
         }
-        // Neither takes a note, and one between them would be a second turn of the user: it moves before both.
+        // Neither takes a note, and one between them would be a second turn of the user: the first result behind them takes it,
+        // else it moves before both.
         let is_moved = matches!((self.before, after), (Side::User(None), Side::Assistant(None)));
+        let is_first = is_moved && self.notes.is_empty();
+        let result = if is_first { self.results(at..self.newest).find(|(_, is_text)| *is_text) } else { None };
+        if let Some((result, _)) = result {
+            self.notes.push(Note { at: result + 1, messages, is_scattered, place: Placement::Behind(result) });
+            return;
+        }
         let (at, before) = if is_moved { self.fixed } else { (at, self.before) };
         let after = if is_moved { Side::User(None) } else { after };
         let (place, is_turn) = place(before, after);
@@ -416,22 +434,29 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         }
     }
 
+    /// Iterates over the kept results in `range` that may take text, with whether each is text by itself.
+    fn results(&self, range: Range<usize>) -> impl Iterator<Item = (usize, bool)> {
+        range.filter_map(|position| match self.side(position) {
+            Side::Result(text) if self.draft.entries[position].dropped.is_none() => {
+                let takes_text = self.draft.message(position).is_some() && content(self.draft, position).is_some();
+                takes_text.then_some((position, text.is_some()))
+            }
+            _ => None,
+        })
+    }
+
     /// Adds an empty note for the ledger of a draft that keeps all messages.
     fn place_ledger(&mut self) {
         let stays = |&position: &usize| {
             let entry = &self.draft.entries[position];
             entry.dropped.is_none() && entry.role != Role::System
         };
-        let all = || (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
-        let takes_text = |&(position, side): &(usize, Side)| {
-            let is_free = matches!(side, Side::Result(_)) && position < self.newest;
-            is_free && self.draft.message(position).is_some() && content(self.draft, position).is_some()
-        };
-        let is_text = |(_, side): &(usize, Side)| matches!(side, Side::Result(Some(_)));
+        let mut all = (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
+        let first = all.next();
+        let results = || self.results(0..self.newest);
         // JSON takes the text if nothing else does: a message of its own would be a second turn.
-        let result = all().filter(takes_text).find(is_text).or_else(|| all().find(takes_text));
-        let first = all().next();
-        let (at, place) = match (first, all().nth(1), result) {
+        let result = results().find(|(_, is_text)| *is_text).or_else(|| results().next());
+        let (at, place) = match (first, all.next(), result) {
             (Some((at, Side::User(Some(_)))), ..)
             | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_)))), _) => (at, Placement::Before(at)),
             (Some((_, Side::User(_))), _, Some((at, _))) => (at + 1, Placement::Behind(at)),

@@ -120,6 +120,22 @@ fn messages_of_the_user_that_become_one_keep_their_words_and_the_last_is_left_al
 }
 
 #[test]
+fn what_was_left_out_of_the_only_task_is_told_behind_it() {
+    let messages = task(60, Kind::Logs);
+    let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens.0;
+    for percent in [6, 10, 17] {
+        let request = Request::new(None, None, Tokens::ZERO);
+        let plan = compress::fit(&view(&messages), &request, Tokens(all * percent / 100)).unwrap();
+        let short = apply(&messages, &plan);
+        assert_eq!(short[..2], messages[..2], "{percent} %");
+        let notes: usize = paragraphs(&short[2..]).filter_map(messages_in).sum();
+        let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == Tokens::ZERO).count();
+        assert!(gone > 0);
+        assert_eq!(notes, gone, "{percent} %");
+    }
+}
+
+#[test]
 fn no_note_stands_beside_calls() {
     // Clients take the text away that stands there.
     for messages in conversations() {
