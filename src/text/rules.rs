@@ -362,7 +362,9 @@ mod tests {
         );
         let (heading, long) = (format!("Rule for {}: be brief", "x".repeat(40)), "x".repeat(41));
         assert_eq!(found(&heading), [&heading]);
-        for none in [format!("Rule for {long}: be brief"), "Rule for : be brief".to_owned(), "Rules: ".to_owned()] {
+        for none in
+            [format!("Rule for {long}: end with X-1"), "Rule for : end with X-1".to_owned(), "Rules: ".to_owned()]
+        {
             assert_eq!(found(&none), Vec::<&str>::new());
         }
         assert_eq!(found("1. Look\n- don't push\n* Do not rebase"), ["- don't push", "* Do not rebase"]);

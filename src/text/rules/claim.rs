@@ -3,6 +3,8 @@
 //! Single words decide: words that make something hold from then on, a verb that asks at the start, the first person.
 //! `rules.tsv` has them by language.
 
+use std::ops::Range;
+
 use super::MAX_RULE_BYTES;
 use super::lexicon::words;
 use super::signs::Signs;
@@ -57,12 +59,30 @@ pub fn claim(sentence: &str) -> Option<Claim> {
     let words: Vec<(usize, &str)> = words(&said).collect();
     let wide = if is_ascii { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
     let is_short = if wide == 0 { words.len() <= MAX_SHORT_WORDS } else { wide <= MAX_SHORT_CHARACTERS };
-    let mut signs = Signs::new(is_asked, is_short);
+    let mut signs = Signs::new(is_asked, is_short, quoted(&said));
     signs.read_words(&said, &words)?;
     if !is_ascii {
         signs.read_wide(&said);
     }
     signs.claim(|| is_brief(wide, &words), wide == 0 && (2..=MAX_STATED_WORDS).contains(&words.len()))
+}
+
+/// Returns the ranges in quotation marks: words there are mentioned. None if all of it is in them.
+fn quoted(said: &str) -> Vec<Range<usize>> {
+    const MARKS: [char; 8] = ['"', '“', '”', '„', '«', '»', '「', '」'];
+    let mut quoted = Vec::new();
+    let mut open = None;
+    for (at, mark) in said.char_indices().filter(|(_, c)| MARKS.contains(c)) {
+        match open.take() {
+            Some(from) => quoted.push(from..at),
+            None => open = Some(at + mark.len_utf8()),
+        }
+    }
+    let all = |range: &Range<usize>| {
+        !said[..range.start].contains(char::is_alphanumeric) && !said[range.end..].contains(char::is_alphanumeric)
+    };
+    quoted.retain(|range| !all(range));
+    quoted
 }
 
 /// Returns whether a sentence of so many `wide` characters has a few words.

@@ -35,6 +35,13 @@ pub enum Sign {
     Unsure,
     /// Starts a question, or stands in one: without its mark it is no few words to keep.
     Question,
+    /// Starts a question that claims nothing, also without its mark: "why do I always …"; [`Sign::Asking`] only with one of
+    /// [`Sign::Auxiliary`] behind it: "what should I never …", but not "what I never want".
+    Inquires,
+    Asking,
+    Auxiliary,
+    /// Said of the user, it holds for long: a name, a diet.
+    Lasting,
     /// A verb that asks for something, in a sentence of a few words.
     Verb,
     /// Tells of the user, or of what holds, in a brief sentence: "Tables I can do without."
@@ -153,8 +160,15 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             }
             let mut words = words(phrase).map(|(_, word)| word);
             if let Some(first) = words.next() {
-                let of = if matches!(place, Position::Start | Position::First) { &mut start } else { &mut others };
-                of.entry(xxh3_64(first.as_bytes())).or_default().push((words.collect(), sign, place));
+                let (hash, rest) = (xxh3_64(first.as_bytes()), words.collect::<Vec<_>>());
+                let is_start = matches!(place, Position::Start | Position::First);
+                // Before others that start so: what is plain there, too.
+                if is_start || sign == Sign::Plain {
+                    start.entry(hash).or_default().push((rest.clone(), sign, place));
+                }
+                if !is_start {
+                    others.entry(hash).or_default().push((rest, sign, place));
+                }
             }
         }
     }
@@ -192,6 +206,10 @@ fn sign(kind: &str) -> Sign {
         "may" => Sign::May,
         "next" => Sign::Next,
         "question" => Sign::Question,
+        "inquires" => Sign::Inquires,
+        "asking" => Sign::Asking,
+        "auxiliary" => Sign::Auxiliary,
+        "lasting" => Sign::Lasting,
         _ => Sign::Bound,
     }
 }

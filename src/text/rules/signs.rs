@@ -1,5 +1,7 @@
 //! Reads the signs in a sentence, and decides its claim.
 
+use std::ops::Range;
+
 use super::Claim;
 use super::forms::{asks_by_form, verbs_of};
 use super::lexicon::{LEXICON, Position, Sign, words};
@@ -21,9 +23,20 @@ const OBJECTS: [&str; 18] = [
 ];
 
 /// Subjects of narration, and most characters between them and their verb.
-const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
+const PRONOUNS: [&str; 18] = [
+    "i", "he", "she", "they", "it", "er", "il", "elle", "ils", "él", "ella", "ellos", "ele", "ela", "lui", "он", "она",
+    "они",
+];
 const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
 const MAX_TOLD_CHARS: usize = 24;
+
+/// Words before "always" and "never" in what happened, and verbs of the past that do not end in "ed".
+const PERFECT: [&str; 4] = ["have", "has", "had", "ve"];
+const TELLERS: [&str; 10] = ["i", "we", "you", "he", "she", "it", "they", "this", "that", "which"];
+const HAPPENED: [&str; 21] = [
+    "was", "were", "had", "did", "went", "came", "saw", "said", "knew", "thought", "told", "got", "took", "made",
+    "found", "felt", "gave", "kept", "left", "lost", "happens",
+];
 
 /// Most characters of a heading behind "rule".
 const MAX_HEADING_CHARS: usize = 40;
@@ -45,6 +58,8 @@ struct Clause {
     lead: Option<Sign>,
     /// The word that starts the clause behind [`Sign::Asks`].
     opens_at: Option<usize>,
+    /// The word behind the last plain phrase.
+    plain_end: usize,
 }
 
 impl Clause {
@@ -84,17 +99,23 @@ pub struct Signs {
     is_short: bool,
     /// How many words of scripts with spaces it has.
     word_count: usize,
+    /// What it mentions in quotation marks.
+    quoted: Vec<Range<usize>>,
 }
 
 impl Signs {
-    pub fn new(is_asked: bool, is_short: bool) -> Self {
-        Self { is_asked, is_short, ..Self::default() }
+    pub fn new(is_asked: bool, is_short: bool, quoted: Vec<Range<usize>>) -> Self {
+        Self { is_asked, is_short, quoted, ..Self::default() }
+    }
+
+    fn is_quoted(&self, at: usize) -> bool {
+        self.quoted.iter().any(|quoted| quoted.contains(&at))
     }
 
     /// Returns the claim of the sentence.
     pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<Claim> {
         let has = |sign| self.signs.contains(&sign);
-        if self.is_asked && !self.is_open {
+        if (self.is_asked || has(Sign::Inquires)) && !self.is_open {
             return (self.is_short && has(Sign::May) && has(Sign::Next)).then_some(Claim::Wish);
         }
         let is_due = has(Sign::Due) && has(Sign::Day) && !has(Sign::Past);
@@ -103,6 +124,9 @@ impl Signs {
         match self.best {
             Some(_) if self.is_asked && has(Sign::Unsure) => Some(Claim::Wish),
             None | Some(Claim::Told) if self.is_asked => (self.is_short && has(Sign::Next)).then_some(Claim::Wish),
+            Some(Claim::Told | Claim::Trait) if has(Sign::Lasting) && has(Sign::Claims(Claim::Told)) => {
+                Some(Claim::Fact)
+            }
             Some(Claim::Told) if has(Sign::Mine) && has(Sign::Is) => Some(Claim::Trait),
             None | Some(Claim::Told) if is_trait => Some(Claim::Trait),
             None | Some(Claim::Told) if !has(Sign::Question) && is_brief() => Some(Claim::Brief),
@@ -117,6 +141,7 @@ impl Signs {
         let claim = match sign {
             Sign::Claims(claim) => Some(claim),
             Sign::Manner | Sign::Verb => Some(Claim::Wish),
+            Sign::Lasting => Some(Claim::Trait),
             Sign::Setting => Some(Claim::Rule),
             _ => None,
         };
@@ -132,6 +157,9 @@ impl Signs {
         for (i, &(at, word)) in words.iter().enumerate() {
             clause.go_to(i, said[word_end..at].trim_end());
             word_end = at + word.len();
+            if i < clause.plain_end || self.is_quoted(at) {
+                continue;
+            }
             if self.is_asked
                 && !self.is_open
                 && !clause.is_start
@@ -145,8 +173,8 @@ impl Signs {
                 clause.lead = Some(Sign::Bound);
             }
             let is_filler = self.read_phrases(said, words, i, &mut clause)?;
-            // "…, so keep it short"
-            if clause.is_comma && word == "so" {
+            // "…, so keep it short"; "if it fails then ping me"
+            if clause.is_comma && word == "so" || clause.lead.is_some() && word == "then" {
                 clause.opens_at = Some(i + 1);
             }
             clause.is_start = clause.is_start
@@ -182,9 +210,13 @@ impl Signs {
             is_known = true;
             is_filler |= *sign == Sign::Filler;
             if *sign == Sign::Plain {
+                clause.plain_end = end;
                 break;
             }
             match sign {
+                Sign::Asking if !words.get(end).is_some_and(|(_, next)| is_auxiliary(next)) => continue,
+                // "What is never to be touched: main."
+                Sign::Asking | Sign::Inquires if found.behind.contains(": ") => continue,
                 Sign::Asks => clause.opens_at = Some(end),
                 // "Bei Fehlern brich ab."
                 Sign::When if i == 0 && matches!(word, "bei" | "im" | "при") => {
@@ -228,7 +260,13 @@ impl Signs {
         let is_told = |of: &[&str]| is_told(found.before, of);
         match sign {
             Sign::Asks => self.open(),
-            Sign::Plain | Sign::Filler => {}
+            Sign::Asking => self.meet(Sign::Inquires),
+            Sign::Plain | Sign::Filler | Sign::Auxiliary => {}
+            Sign::Claims(_) if is_of_past(found) => {
+                if is_told(&PRONOUNS) && !is_own(found) {
+                    return None;
+                }
+            }
             Sign::When => clause.lead = Some(Sign::Hint),
             Sign::Past => {
                 clause.lead = None;
@@ -308,17 +346,36 @@ impl Signs {
                     }
                     _ => true,
                 };
-                if at < plain_end || !said[at..].starts_with(phrase) || !is_in_place() {
+                if at < plain_end || !said[at..].starts_with(phrase) || !is_in_place() || self.is_quoted(at) {
                     continue;
                 }
                 match sign {
                     Sign::Plain => plain_end = end,
+                    Sign::Inquires if said[..at].contains(char::is_alphanumeric) => {}
                     Sign::Asks => self.is_open |= self.is_asked,
                     _ => self.meet(*sign),
                 }
             }
         }
     }
+}
+
+/// Returns whether a word may follow what starts a question: "what should".
+fn is_auxiliary(word: &str) -> bool {
+    LEXICON.phrases(word, false).any(|(rest, sign, _)| rest.is_empty() && *sign == Sign::Auxiliary)
+}
+
+/// Returns whether "always" or "never" tells of what happened: "I never thought of that."
+fn is_of_past(found: &FoundPhrase<'_>) -> bool {
+    let last = found.rest.last().unwrap_or(&found.word);
+    if !["always", "never"].contains(last) {
+        return false;
+    }
+    let clause = found.before.rsplit([',', '.', ';', ':']).next().unwrap_or(found.before);
+    let subject = if found.rest.is_empty() { words(clause).last().map(|(_, word)| word) } else { Some(found.word) };
+    let next = words(found.behind).nth(found.rest.len()).map_or("", |(_, next)| next);
+    let is_past = HAPPENED.contains(&next) || next.ends_with("ed") && next.len() > 4;
+    subject.is_some_and(|subject| PERFECT.contains(&subject) || TELLERS.contains(&subject) && is_past)
 }
 
 /// Returns whether a phrase starts a clause behind a comma as it would start a sentence: "Spaces break our scripts, use
