@@ -17,6 +17,7 @@ use std::ops::Range;
 use super::sentences::sentences;
 use claim::{claim, is_asked};
 use forms::Form;
+use lexicon::words;
 
 pub use answers::question_in;
 pub use claim::Claim;
@@ -40,8 +41,15 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
     raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true);
     let standing = |(text, said): (&&'t str, Said)| {
-        let claims = said.claims.into_iter().filter(|(claim, _)| STANDING.contains(claim));
-        claims.map(|(_, sentence)| text[sentence].trim()).collect()
+        let mut kept: Vec<Range<usize>> = Vec::new();
+        for (_, sentence) in said.claims.iter().filter(|(claim, _)| STANDING.contains(claim)) {
+            let whole = said.with_antecedent(text, sentence);
+            match kept.last_mut().filter(|last| whole.start < last.end) {
+                Some(last) => last.end = whole.end,
+                None => kept.push(whole),
+            }
+        }
+        kept.into_iter().map(|sentence| text[sentence].trim()).collect()
     };
     texts.iter().zip(all).map(standing).collect()
 }
@@ -149,6 +157,15 @@ pub fn said(text: &str) -> Said {
 }
 
 impl Said {
+    /// Returns a sentence, with the one before it if it only says "him" or "that": it is shown without the others later.
+    fn with_antecedent(&self, text: &str, sentence: &Range<usize>) -> Range<usize> {
+        let before = self.sentences.partition_point(|known| known.range.start < sentence.start).checked_sub(1);
+        let start = before.map_or(sentence.start, |before| self.sentences[before].range.start);
+        let is_near = sentence.end - start <= MAX_RULE_BYTES && !text[start..sentence.start].contains('\n');
+        let start = if is_near && points_back(&text[sentence.clone()]) { start } else { sentence.start };
+        start..sentence.end
+    }
+
     fn add_sentence(&mut self, text: &str, range: &Range<usize>, claim: Option<Claim>) {
         let said = text[range.clone()].trim();
         if let Some(form) = Form::of(said) {
@@ -185,6 +202,34 @@ impl Far {
         let is_of_user = move |is_apart| is_rare || is_apart && is_rare_apart;
         self.claims.into_iter().filter(move |(.., is_apart)| is_of_user(*is_apart)).map(|(claim, at, _)| (claim, at))
     }
+}
+
+/// Pronouns for somebody, and for something that a few words do not name.
+const SOMEBODY: [&str; 24] = [
+    "he", "him", "she", "her", "they", "them", "er", "ihn", "ihm", "lui", "elle", "il", "él", "ella", "ele", "ela",
+    "он", "она", "его", "её", "ему", "ей", "niego", "niej",
+];
+const SOMETHING: [&str; 14] =
+    ["it", "that", "this", "these", "those", "das", "es", "ça", "cela", "eso", "isso", "это", "этого", "isto"];
+const IN_CHINESE: [char; 6] = ['他', '她', '它', '这', '那', '這'];
+
+/// Most words of a sentence whose "that" is named before it, and most bytes in Chinese.
+const MAX_POINTING_WORDS: usize = 6;
+const MAX_POINTING_BYTES: usize = 60;
+
+/// Returns whether a sentence needs the one before it: it has a pronoun and no name.
+fn points_back(sentence: &str) -> bool {
+    let said = sentence.trim();
+    let lower = said.to_lowercase();
+    let words: Vec<&str> = words(&lower).map(|(_, word)| word).collect();
+    let has = |of: &[&str]| words.iter().any(|word| of.contains(word));
+    let is_name = |word: &str| word.len() > 1 && word.starts_with(char::is_uppercase);
+    if said.split(' ').skip(1).any(is_name) {
+        return false;
+    }
+    has(&SOMEBODY)
+        || words.len() <= MAX_POINTING_WORDS && has(&SOMETHING)
+        || said.len() <= MAX_POINTING_BYTES && said.contains(IN_CHINESE)
 }
 
 /// Iterates over the sentences in a range of `text`.
@@ -233,6 +278,23 @@ mod tests {
             ("From now on reply with one line only.", "Forget the one-line thing, longer is fine."),
         ] {
             assert_eq!(standing_rules(&[rule, "The cat sleeps.", correction]), [vec![rule], vec![], vec![correction]]);
+        }
+    }
+
+    #[test]
+    fn a_rule_on_somebody_comes_with_who_that_is() {
+        for (text, rules) in [
+            (
+                "Daan and I broke up last night. I don't want to talk about him any more, don't bring him up.",
+                vec!["Daan and I broke up last night. I don't want to talk about him any more, don't bring him up."],
+            ),
+            ("You pushed to main. Never do that again.", vec!["You pushed to main. Never do that again."]),
+            ("The sky is blue. Never push to main.", vec!["Never push to main."]),
+            ("Never push to main. Never do that.", vec!["Never push to main. Never do that."]),
+            ("Hi there. Ask Anna first, always; she knows.", vec!["Ask Anna first, always; she knows."]),
+            ("小王是我前男友。不要再提他。", vec!["小王是我前男友。不要再提他。"]),
+        ] {
+            assert_eq!(standing_rules(&[text]), [rules], "{text}");
         }
     }
 
