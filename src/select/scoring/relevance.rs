@@ -1,10 +1,10 @@
 //! Rates the relevance of parts and messages to the current question.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use crate::text::estimate::count;
-use crate::text::terms::{ShortTerm, scan};
+use crate::text::terms::{ShortTerm, TermKind, scan};
 
 use super::super::facts::{Fact, QueryMatch};
 use super::records::{MOST_ASKED, NAMED};
@@ -149,26 +149,33 @@ impl Scoring {
             ids.sort_unstable();
             ids.dedup();
         };
-        let of_names = |ids: &[u32]| ids.iter().map(|&id| weights[id as usize][4]).sum::<f32>();
         let users = asking.iter().filter(|asking| asking.is_users).count();
         let (is_question, may_name) = (users <= MOST_ASKED, users <= MOST_NAMING);
-        // The most that a part has of the names: of several each is asked for on its own.
-        let mut most_named = 0.0_f32;
-        if may_name && weights.iter().any(|weight| weight[4] > 0.0) {
-            let answers = |part: &&(u32, u32)| !asks(&self.documents[self.owners[part.0 as usize] as usize]);
-            for &(part, _) in related.iter().filter(answers) {
-                collect_asked(&mut ids, part, 4);
-                most_named = most_named.max(of_names(&ids));
-            }
-        }
+        let answers = |part: u32| {
+            let document = &self.documents[self.owners[part as usize] as usize];
+            !asks(document) && document.author != Author::Call
+        };
+        let names_of = |ids: &mut Vec<u32>, part: u32| {
+            collect_asked(ids, part, 4);
+            ids.iter().map(|&id| weights[id as usize][4]).sum::<f32>()
+        };
+        // The most that a part has of the names: of several each is asked for on its own. A call names the file whose content
+        // answers.
+        let of_answers = || related.iter().map(|(part, _)| *part).filter(|part| answers(*part));
+        let has_names = may_name && weights.iter().any(|weight| weight[4] > 0.0);
+        let most_named =
+            if has_names { of_answers().map(|part| names_of(&mut ids, part)).fold(0.0, f32::max) } else { 0.0 };
+        // Where no name answers pairs do.
+        let pairs = if may_name && most_named <= 0.0 { self.rare_pairs(of_answers, &weights) } else { BTreeMap::new() };
         for &(part, _) in related {
+            let named = if most_named > 0.0 { names_of(&mut ids, part) / most_named } else { 0.0 };
+            let named = pairs.get(&part).copied().unwrap_or(named).min(1.0);
             collect_asked(&mut ids, part, 0);
             let share = |of: usize| {
                 ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
             };
             let having = |of: usize| ids.iter().filter(|&&id| weights[id as usize][of] > 0.0).count();
             let of_words = if having(2) > 1 { share(2) } else { 0.0 };
-            let named = if most_named > 0.0 { of_names(&ids) / most_named } else { 0.0 };
             let relevance = ANSWER * share(0).max(share(1)).max(of_words).max(named).powi(2);
             self.relevance[part as usize] += relevance;
             let of_users = share(3).max(of_words).max(named * NAMED);
@@ -178,6 +185,42 @@ impl Scoring {
                 self.answering.push((relevance.max(ANSWER * of_users.powi(2)), part));
             }
         }
+    }
+
+    /// Returns by part its share of the pairs of neighbouring terms of the user's that hardly any part has: "line 85",
+    /// `test_discount[37]`. One of the two is no word, so that "let me know" is none. `weights` are those of [`Self::answer`].
+    fn rare_pairs<I: Iterator<Item = u32>>(&self, parts: impl Fn() -> I, weights: &[[f32; 5]]) -> BTreeMap<u32, f32> {
+        let is_asked = |id: u32| weights[id as usize][3] > 0.0;
+        let is_word = |id: u32| {
+            matches!(self.facts[id as usize].term.kind(), TermKind::Word | TermKind::LongWord | TermKind::Pair)
+        };
+        let users = |document: &Document| document.asks > 0.0 && document.author == Author::User;
+        let mut having: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+        for (position, _) in self.documents.iter().enumerate().filter(|(_, document)| users(document)) {
+            neighbours(&self.numbers[self.mentions(position)], 2, is_asked, |pair| {
+                if !(is_word(pair.0) && is_word(pair.1)) {
+                    having.insert(pair, Vec::new());
+                }
+            });
+        }
+        if having.is_empty() {
+            return BTreeMap::new();
+        }
+        for part in parts() {
+            neighbours(mentioned(&self.numbers, &self.ends, part as usize), 1, is_asked, |pair| {
+                let parts =
+                    having.get_mut(&pair).filter(|parts| parts.len() <= MIN_ANSWERS && parts.last() != Some(&part));
+                parts.into_iter().for_each(|parts| parts.push(part));
+            });
+        }
+        let mut shares: BTreeMap<u32, f32> = BTreeMap::new();
+        for (pair, parts) in having.into_iter().filter(|(_, parts)| parts.len() <= MIN_ANSWERS) {
+            let weight = weights[pair.0 as usize][3] + weights[pair.1 as usize][3];
+            parts.into_iter().for_each(|part| *shares.entry(part).or_default() += weight);
+        }
+        let most = shares.values().copied().fold(f32::MIN_POSITIVE, f32::max);
+        shares.values_mut().for_each(|share| *share /= most);
+        shares
     }
 
     /// Rates words by BM25 for the question, with their neighbours.
@@ -220,6 +263,15 @@ impl Scoring {
         for (said, raw) in self.said.iter_mut().zip(&raw) {
             *said = (TOGETHER * *said / together).max(raw / alone).powi(2);
         }
+    }
+}
+
+/// Calls `found` with the pairs of asked terms with fewer than `apart` asked ones between them, in either order.
+fn neighbours(mentions: &[u32], apart: usize, is_asked: impl Fn(u32) -> bool, mut found: impl FnMut((u32, u32))) {
+    let mut last = [None; 2];
+    for &id in mentions.iter().filter(|id| is_asked(**id)) {
+        last[..apart].iter().flatten().for_each(|&before: &u32| found((id.min(before), id.max(before))));
+        last = [Some(id), last[0]];
     }
 }
 
