@@ -347,6 +347,9 @@ fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl TextReader)
         }
     }
     if read.classes & (UNDERSCORE | HUMP) == 0 {
+        if read.classes & DIGIT != 0 {
+            shortened(bytes, word, start, reader);
+        }
         return;
     }
     let mut from = 0;
@@ -362,6 +365,22 @@ fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl TextReader)
             }
             from = at;
         }
+    }
+}
+
+/// Lengths to which people and tools shorten the hash of a commit or a container: `3790f43` for 40 digits. Source: Git and Docker.
+const SHORTENED: [usize; 4] = [7, 8, 10, 12];
+/// Hexadecimal words from this length on are hashes.
+const MIN_HASH: usize = 16;
+
+/// Reports the forms to which a hash is shortened, and such a form, as parts.
+fn shortened(bytes: &[u8], word: &[u8], start: usize, reader: &mut impl TextReader) {
+    let may_be = word.len() >= MIN_HASH || SHORTENED.contains(&word.len());
+    if !may_be || !word.iter().all(u8::is_ascii_hexdigit) {
+        return;
+    }
+    for length in SHORTENED.into_iter().filter(|&length| length == word.len() || word.len() >= MIN_HASH) {
+        reader.term(Term::new(hash_within(bytes, length), TermKind::Part), start);
     }
 }
 

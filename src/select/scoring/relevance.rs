@@ -118,6 +118,12 @@ impl Scoring {
                 *is_users |= document.author == Author::User;
             }
         }
+        // A part of a name that is one itself: a hash that the user shortened.
+        let users_names =
+            self.facts.iter().zip(&asking).filter(|(fact, asking)| asking.is_users && fact.term.kind().is_name());
+        let names: HashSet<u64> = users_names.map(|(fact, _)| fact.term.hash()).collect();
+        let is_name =
+            |term: ShortTerm| term.kind().is_name() || term.kind() == TermKind::Part && names.contains(&term.hash());
         let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
         // By term: its weight among all, among names, among the user's rare words, among all of the user's, and among names of the
         // user's that are hardly anywhere else.
@@ -128,11 +134,11 @@ impl Scoring {
             let is_rare = asking.is_users && has_answer && usize::from(fact.mentions) <= most / 2;
             [
                 asking.is_users || has_answer,
-                has_answer && fact.term.kind().is_name(),
+                has_answer && is_name(fact.term),
                 is_rare,
                 asking.is_users && fact.mentions > asking.mentions,
                 asking.is_users
-                    && fact.term.kind().is_name()
+                    && is_name(fact.term)
                     && (1..=MIN_ANSWERS).contains(&usize::from(fact.mentions.saturating_sub(asking.mentions))),
             ]
             .map(|counts| if is_asked && counts { weight } else { 0.0 })
