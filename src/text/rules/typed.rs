@@ -5,14 +5,23 @@ use std::ops::Range;
 use crate::text::bytes::{has_time, lines};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
+use crate::text::segments::{is_excerpt, is_hit, is_of_report};
+
+/// Most lines of a compiler's report between two that show code: the command, the function.
+const BETWEEN_EXCERPTS: usize = 4;
 
 /// Iterates over the lines of `text` that look typed; the first without what a channel put around it. O(n).
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
-    let (mut at, mut is_fenced) = (0, false);
-    lines(text).filter_map(move |line| {
+    let (mut at, mut is_fenced, mut reported) = (0, false, 0);
+    let mut all = lines(text);
+    std::iter::from_fn(move || {
+        let line = all.next()?;
         let mut range = at..at + line.len();
         at = range.end;
+        reported = reported.max(lines_reported(line, lines(&text[at..])));
+        let is_reported = reported > 0;
+        reported = reported.saturating_sub(1);
         if range.contains(&start) && start > range.start {
             range = start..start + without_tag(&text[start..range.end]).len();
         }
@@ -20,8 +29,18 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
         let is_users = range.start >= start && !context.contains(&range.start);
-        (is_users && !is_fence && !is_fenced && !is_material(line)).then_some(range)
+        Some((is_users && !is_fence && !is_fenced && !is_reported && !is_material(line)).then_some(range))
     })
+    .flatten()
+}
+
+/// Returns how many lines from `line` on a compiler reported: up to the next that shows code, if that is near.
+fn lines_reported<'t>(line: &str, behind: impl Iterator<Item = &'t str>) -> usize {
+    if !is_of_report(line) {
+        return 0;
+    }
+    let near = behind.take(BETWEEN_EXCERPTS + 1).take_while(|line| !line.trim().is_empty());
+    near.enumerate().filter(|(_, line)| is_excerpt(line)).last().map_or(0, |(at, _)| at + 2)
 }
 
 /// Returns a line without a closing tag of an earlier line.
@@ -41,6 +60,9 @@ fn is_material(line: &str) -> bool {
         || line.starts_with(['\t'])
         || line.starts_with("    ")
     {
+        return true;
+    }
+    if is_excerpt(line) || is_hit(bare).is_some() {
         return true;
     }
     // A member of an object in JSON, an element of an array.

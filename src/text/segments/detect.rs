@@ -7,7 +7,7 @@ use crate::text::elision;
 
 use super::log::{Rules, is_hit};
 use super::severity::Level;
-use super::{Kind, code, diff, html, table};
+use super::{Kind, code, diff, html, report, table};
 
 /// The kind of a text, by its sample.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Detected {
     pub is_numbered: bool,
     /// Whether it is sentences rather than lines.
     pub is_prose: bool,
+    /// Whether a compiler shows the code that it reports.
+    pub is_report: bool,
 }
 
 impl Detected {
@@ -61,7 +63,8 @@ pub fn form(text: &str) -> Detected {
         && (counts(|a, b| b == a + 1) || counts(|a, b| b > a) && elision::opens_gap(text).is_some());
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
     let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
-    let form = |kind| Detected { kind, is_numbered, is_prose: false };
+    let is_report = || reaches(&lines, 25, &report::is_excerpt) && reaches(&lines, 60, &report::is_of_report);
+    let form = |kind| Detected { kind, is_numbered, is_prose: false, is_report: false };
     let Some(first) = lines.first() else { return form(Kind::Plain) };
     let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
     if diff::is_diff(&lines) {
@@ -74,7 +77,7 @@ pub fn form(text: &str) -> Detected {
         return form(Kind::Search);
     }
     if most(30, &is_log_line) {
-        return form(Kind::Log);
+        return Detected { is_report: is_report(), ..form(Kind::Log) };
     }
     if code::is_code(&lines) {
         return form(Kind::Code);
@@ -86,7 +89,7 @@ pub fn form(text: &str) -> Detected {
         // A file that was read: its errors are not reports.
         return form(Kind::Code);
     }
-    Detected { is_prose: is_prose(&lines), ..form(Kind::Plain) }
+    Detected { is_prose: is_prose(&lines), is_report: is_report(), ..form(Kind::Plain) }
 }
 
 /// Returns whether at least `percent` of the lines pass a test. Stops once that is decided; if none of every third of many

@@ -1,0 +1,79 @@
+//! Classes what a compiler reports with the code that it is about: an error comes with its excerpt, before all warnings.
+
+use super::Class;
+use super::log::is_hit;
+use super::units::Unit;
+
+/// With more errors an excerpt is one of many.
+const MAX_ERRORS: usize = 8;
+/// Most lines of an error's excerpt, with its notes.
+const MAX_LINES: usize = 40;
+
+/// What a line starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Message {
+    Error,
+    Warning,
+}
+
+/// Returns whether a line shows code of a report: `12 | let x`, `| ^^^`, `--> src/a.rs:1:2`.
+pub fn is_excerpt(line: &str) -> bool {
+    let start = line.trim_start();
+    let behind = start.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(' ');
+    let is_bar = behind.starts_with('|') && (start.len() < line.len() || behind.len() < start.len());
+    is_bar || start.starts_with("--> ") || start.starts_with("::: ")
+}
+
+/// Returns whether a line is one of a report: an excerpt, or the place of a message.
+pub fn is_of_report(line: &str) -> bool {
+    is_excerpt(line) || is_hit(line).is_some() || message(line).is_some() || is_note(line)
+}
+
+/// Returns the message that a line starts: `error[E0382]: …`, `src/a.c:3:5: warning: …`.
+fn message(line: &str) -> Option<Message> {
+    let said = without_place(line);
+    let said = said.strip_prefix("fatal ").unwrap_or(said);
+    let is = |word: &str| said.strip_prefix(word).is_some_and(|behind| behind.starts_with([':', '[']));
+    if is("error") { Some(Message::Error) } else { is("warning").then_some(Message::Warning) }
+}
+
+/// Returns whether a line explains the message above it.
+fn is_note(line: &str) -> bool {
+    let said = without_place(line).trim_start();
+    ["note:", "help:", "= "].iter().any(|start| said.starts_with(start))
+}
+
+/// Returns a line without `path:line:column: `.
+fn without_place(line: &str) -> &str {
+    let said = is_hit(line).map_or(line, |(_, said)| said);
+    let column = said.trim_start_matches(|c: char| c.is_ascii_digit());
+    let said = if column.len() < said.len() { column.strip_prefix(':').unwrap_or(said) } else { said };
+    said.trim_start_matches(' ')
+}
+
+/// Sets the excerpts and notes of errors to [`Class::Error`], and warnings beside errors to lines like others. O(n).
+pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) {
+    let messages: Vec<Option<Message>> = units.iter().map(|unit| message(unit.line(text))).collect();
+    let errors = messages.iter().filter(|message| **message == Some(Message::Error)).count();
+    if errors == 0 || errors > MAX_ERRORS {
+        return;
+    }
+    let (mut of, mut lines) = (None, 0);
+    for ((unit, message), class) in units.iter().zip(messages).zip(classes) {
+        let line = unit.line(text);
+        let goes_on = is_excerpt(line) || is_note(line);
+        if message.is_some() || !goes_on {
+            (of, lines) = (message, 0);
+        }
+        lines += 1;
+        match of {
+            Some(Message::Error) if lines <= MAX_LINES => {
+                // A bar alone says nothing.
+                let says = message.is_some() || line.contains(|c: char| c.is_alphanumeric() || c == '^');
+                *class = if says { Class::Error } else { Class::NearError };
+            }
+            Some(Message::Warning) if matches!(class, Class::Error | Class::NearError) => *class = Class::Plain,
+            _ => {}
+        }
+    }
+}
