@@ -78,6 +78,9 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
         classes.push(class);
     }
     neighbours(&mut classes);
+    if rules.is_search {
+        verdict(text, units, scans, &mut classes);
+    }
     edges(&mut classes, rules.edges);
     // A log has its subject in its first line, and its outcome in its last.
     let ends = [0, classes.len().saturating_sub(1)];
@@ -87,6 +90,18 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
         }
     }
     classes
+}
+
+/// Most lines behind the last hit that say how many there are.
+const VERDICT_LINES: usize = 3;
+
+/// Sets the few lines behind the last hit, as `Found 148 errors in 14 files`, to [`Class::Outlier`].
+fn verdict(text: &str, units: &[Unit], scans: &[Scan], classes: &mut [Class]) {
+    let is_behind = |line: &usize| is_hit(units[*line].of(text)).is_none();
+    let behind: Vec<usize> = (0..units.len()).rev().take_while(is_behind).take(VERDICT_LINES + 1).collect();
+    if behind.len() <= VERDICT_LINES {
+        behind.into_iter().filter(|&line| scans[line].words > 0).for_each(|line| classes[line] = Class::Outlier);
+    }
 }
 
 /// Sets lines around errors to [`Class::NearError`].
