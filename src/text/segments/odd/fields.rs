@@ -194,7 +194,30 @@ pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
         }
         _ => field[..end].parse().ok()?,
     };
-    Some((number, unit.iter().fold(0, |unit, byte| unit << 8 | u32::from(*byte))))
+    Some((number * scale(unit), unit.iter().fold(0, |unit, byte| unit << 8 | u32::from(*byte))))
+}
+
+/// Returns how much a unit of bytes or of time counts: 301M is no neighbour of 2.4M among 204K.
+fn scale(unit: &[u8]) -> f64 {
+    match unit {
+        [] => 1.0,
+        b"ns" => 1e-9,
+        b"us" => 1e-6,
+        b"ms" => 1e-3,
+        [prefix] | [prefix, b'B' | b'i'] | [prefix, b'i', b'B'] => of_bytes(*prefix),
+        _ => 1.0,
+    }
+}
+
+/// Returns the factor of a prefix of bytes.
+fn of_bytes(prefix: u8) -> f64 {
+    match prefix {
+        b'k' | b'K' => 1024.0,
+        b'M' => 1024.0 * 1024.0,
+        b'G' => 1024.0 * 1024.0 * 1024.0,
+        b'T' => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => 1.0,
+    }
 }
 
 /// Iterates over the numbers that the digits of a field make: `worker-12`, `took12ms`, `4.18.0`, `14/88/31`, `800x600`.
