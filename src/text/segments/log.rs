@@ -63,6 +63,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
             () if frames.is_frame(line) => Class::NearError,
             () if hit.is_some_and(|hit| hit != path) => Class::Header,
             () if rules.has_headings && unit.opens && is_heading(line) => Class::Header,
+            () if unit.opens && is_changed_file(line) => Class::Outlier,
             () if is_noise(line) => Class::Noise,
             () => {
                 // `"value": 7.1,` is only its number: a template needs words.
@@ -170,6 +171,12 @@ impl Frames {
             _ => Self::None,
         }
     }
+}
+
+/// Returns whether `git status` lists a file in a line that is not merely untracked.
+fn is_changed_file(line: &str) -> bool {
+    let changes = ["modified:  ", "deleted:  ", "renamed:  ", "new file:  ", "both modified:  ", "both added:  "];
+    line.starts_with('\t') && changes.iter().any(|change| line[1..].starts_with(change))
 }
 
 fn is_heading(line: &str) -> bool {
