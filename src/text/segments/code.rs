@@ -169,7 +169,7 @@ fn first_word(trimmed: &str) -> &str {
 }
 
 /// Returns whether a line, trimmed, opens a definition.
-fn is_signature(trimmed: &str) -> bool {
+pub fn is_signature(trimmed: &str) -> bool {
     let word = first_word(trimmed).trim_end_matches('(');
     if opens_signature(word) && trimmed.len() > word.len() {
         let after = trimmed[word.len()..].trim_start();

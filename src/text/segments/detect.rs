@@ -63,7 +63,11 @@ pub fn form(text: &str) -> Detected {
         && (counts(|a, b| b == a + 1) || counts(|a, b| b > a) && elision::opens_gap(text).is_some());
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
     let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
-    let is_report = || reaches(&lines, 25, &report::is_excerpt) && reaches(&lines, 60, &report::is_of_report);
+    let is_report = || {
+        reaches(&lines, 60, &report::is_of_report)
+            && lines.iter().filter(|line| report::is_excerpt(line)).count() * 4 >= lines.len()
+            && lines.iter().any(|line| report::is_message(line))
+    };
     let form = |kind| Detected { kind, is_numbered, is_prose: false, is_report: false };
     let Some(first) = lines.first() else { return form(Kind::Plain) };
     let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
@@ -79,6 +83,9 @@ pub fn form(text: &str) -> Detected {
     if most(30, &is_log_line) {
         return Detected { is_report: is_report(), ..form(Kind::Log) };
     }
+    if is_report() {
+        return Detected { is_report: true, ..form(Kind::Plain) };
+    }
     if code::is_code(&lines) {
         return form(Kind::Code);
     }
@@ -89,7 +96,7 @@ pub fn form(text: &str) -> Detected {
         // A file that was read: its errors are not reports.
         return form(Kind::Code);
     }
-    Detected { is_prose: is_prose(&lines), is_report: is_report(), ..form(Kind::Plain) }
+    Detected { is_prose: is_prose(&lines), ..form(Kind::Plain) }
 }
 
 /// Returns whether at least `percent` of the lines pass a test. Stops once that is decided; if none of every third of many

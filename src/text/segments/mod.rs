@@ -15,6 +15,7 @@ mod html;
 mod json;
 mod log;
 mod odd;
+mod parents;
 mod records;
 mod render;
 mod report;
@@ -30,6 +31,8 @@ use json::Tree;
 use super::elision::Marks;
 use super::excerpt::is_fence;
 use super::terms::Terms;
+
+use parents::Parents;
 
 pub use log::is_hit;
 pub use report::{is_excerpt, is_of_report};
@@ -134,13 +137,16 @@ pub struct Segments {
     /// Whether most lines repeat the shapes of others.
     has_pattern: bool,
     pieces: Vec<Span>,
+    parents: Parents,
     tree: Option<Tree>,
 }
 
 impl Segments {
     /// Returns its size on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.pieces.capacity() * size_of::<Span>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
+        self.pieces.capacity() * size_of::<Span>()
+            + self.parents.heap_bytes()
+            + self.tree.as_ref().map_or(0, Tree::heap_bytes)
     }
 
     /// Splits `text`, whatever it is; deterministic. O(n).
@@ -154,7 +160,8 @@ impl Segments {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::tree(text) {
             let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
-            return (Self { kind: Kind::Json, has_pattern: false, pieces, tree: Some(tree) }, terms);
+            let parents = Parents::default();
+            return (Self { kind: Kind::Json, has_pattern: false, pieces, parents, tree: Some(tree) }, terms);
         }
         let form = detect::form(text);
         let mut units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
@@ -219,7 +226,8 @@ impl Segments {
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        (Self { kind: form.kind, has_pattern, pieces, tree: None }, terms)
+        let parents = Parents::of(text, &pieces, form.kind, form.is_numbered);
+        (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 
     /// Returns the kind of the text.
@@ -260,7 +268,11 @@ impl Segments {
         let covered = addressable(text);
         let mut excerpt = match &self.tree {
             Some(tree) => json::render(tree, &self.pieces, covered, keep, marks),
-            None => render::render(&self.pieces, covered, keep, marks),
+            None => {
+                let mut kept: Vec<bool> = (0..self.pieces.len()).map(keep).collect();
+                self.parents.keep(&mut kept);
+                render::render(&self.pieces, covered, kept, marks)
+            }
         };
         excerpt.push_str(&text[covered.len()..]);
         excerpt

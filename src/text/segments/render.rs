@@ -35,9 +35,8 @@ const SHOWN_GAP_BYTES: usize = 8;
 /// Bytes of a line in which its number is searched.
 const MAX_LINE_BYTES: usize = 2000;
 
-/// Joins the pieces of a flat text.
-pub fn render(pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
-    let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
+/// Joins the `kept` pieces of a flat text.
+pub fn render(pieces: &[Span], text: &str, mut kept: Vec<bool>, marks: Marks<'_>) -> String {
     let mut run = Rendering::new(text, LineEnd::Feed, marks);
     absorb_marks(pieces, text, &(0..text.len()), &mut kept);
     run.push(pieces, &kept, 0..text.len());

@@ -29,6 +29,11 @@ pub fn is_of_report(line: &str) -> bool {
     is_excerpt(line) || is_hit(line).is_some() || message(line).is_some() || is_note(line)
 }
 
+/// Returns whether a line starts a message.
+pub fn is_message(line: &str) -> bool {
+    message(line).is_some()
+}
+
 /// Returns the message that a line starts: `error[E0382]: …`, `src/a.c:3:5: warning: …`.
 fn message(line: &str) -> Option<Message> {
     let said = without_place(line);
@@ -75,5 +80,37 @@ pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) {
             Some(Message::Warning) if matches!(class, Class::Error | Class::NearError) => *class = Class::Plain,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::segments::{Class, Segments};
+
+    /// Returns the lines of a text that stand out.
+    fn standing_out(text: &str) -> Vec<&str> {
+        let segments = Segments::of(text);
+        let pieces = segments.pieces().iter().filter(|piece| piece.class == Class::Error);
+        pieces.flat_map(|piece| text[piece.range()].lines()).collect()
+    }
+
+    #[test]
+    fn an_error_comes_with_the_code_that_it_is_about_and_before_warnings() {
+        let warnings: String = (0..30)
+            .map(|i| format!("warning: unused variable: `x_{i}`\n  --> src/main.rs:{i}:9\n   |\n{i} |     let x_{i} = 1;\n   |         ^^^\n\n"))
+            .collect();
+        let error = "error[E0382]: borrow of moved value: `names`\n  --> src/main.rs:99:2\n   |\n98 |     take(names);\n   |          ----- value moved here\n99 |     names\n   |     ^^^^^ value borrowed here after move\n";
+        let found = standing_out(&[&warnings, error, "\n", &warnings].concat()).join("\n");
+        assert!(found.contains("value moved here") && found.contains("E0382"), "{found}");
+        assert!(!found.contains("unused"), "{found}");
+        let gcc: String = (0..30)
+            .map(|i| format!("src/a.c:{i}:8: warning: unused variable\n   {i} |     int x;\n      |         ^\n"))
+            .collect();
+        let error = "src/b.c:15:29: error: no member named 'prize'\n   15 |     return o->prize;\n      |               ^~~~~\n";
+        let found = standing_out(&[&gcc, error, &gcc].concat()).join("\n");
+        assert!(
+            found.contains("no member") && found.contains("return o->prize") && !found.contains("unused"),
+            "{found}"
+        );
     }
 }

@@ -1,0 +1,194 @@
+//! Finds for each piece of code or configuration the line that says whose it is: the signature of its function, its section,
+//! its key. Under another one it would say something else.
+
+use crate::text::elision;
+
+use super::code::{is_signature, without_number};
+use super::{Kind, Span};
+
+/// No parent.
+const NONE: u32 = u32::MAX;
+
+/// Shares of lines, in percent, that make a text one of sections, and one of keys.
+const MIN_SECTIONS: usize = 3;
+const MIN_KEYS: usize = 60;
+/// Lines for each that is none of a text of keys.
+const OTHERS: usize = 50;
+
+/// What makes a line a parent of those behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Signatures, of what is indented more.
+    Code,
+    /// `[section]`, of all up to the next.
+    Sections,
+    /// Keys and list items, of what is indented more.
+    Keys,
+    /// `# Heading`, of all up to one of its level.
+    Headings,
+}
+
+/// The parents of a text's pieces; none of most texts.
+#[derive(Debug, Default)]
+pub struct Parents(Vec<u32>);
+
+impl Parents {
+    /// Finds the parents of `pieces`, which cover `text`. O(n).
+    pub fn of(text: &str, pieces: &[Span], kind: Kind, is_numbered: bool) -> Self {
+        let bare = |line| if is_numbered { without_number(line).unwrap_or(line) } else { line };
+        let lines = |piece: &Span| text[piece.range()].lines().map(bare).filter(|line| !line.trim().is_empty());
+        let form = match kind {
+            // Many comments make it code.
+            Kind::Code => {
+                form(pieces.iter().flat_map(lines)).filter(|form| *form == Form::Sections).or(Some(Form::Code))
+            }
+            Kind::Plain => form(pieces.iter().flat_map(lines)),
+            _ => None,
+        };
+        let Some(form) = form else { return Self::default() };
+        let mut open: Vec<(usize, u32)> = Vec::new();
+        let mut parents = Vec::with_capacity(pieces.len());
+        for (number, piece) in (0..).zip(pieces) {
+            let mut parent = None;
+            for line in lines(piece).filter(|line| elision::read_gap(line).is_none()) {
+                let (depth, is_parent) = form.read(line);
+                while open.last().is_some_and(|(outside, _)| *outside >= depth) {
+                    open.pop();
+                }
+                parent.get_or_insert(open.last().map_or(NONE, |(_, piece)| *piece));
+                if is_parent {
+                    open.push((depth, number));
+                }
+            }
+            parents.push(parent.unwrap_or(NONE));
+        }
+        Self(parents)
+    }
+
+    /// Adds the parents of what is `kept`.
+    pub fn keep(&self, kept: &mut [bool]) {
+        for piece in (0..self.0.len()).rev() {
+            // A parent stands before its piece, so that it is met later.
+            let is_kept = kept[piece];
+            if let Some(parent) = kept.get_mut(self.0[piece] as usize) {
+                *parent |= is_kept;
+            }
+        }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<u32>()
+    }
+}
+
+impl Form {
+    /// Returns how deep a line stands, and whether others stand below it.
+    fn read(self, line: &str) -> (usize, bool) {
+        let indented = line.len() - line.trim_start().len();
+        let bare = line.trim();
+        match self {
+            Self::Code => (indented, is_signature(bare)),
+            Self::Keys => (indented, true),
+            Self::Sections => (usize::from(!is_section(bare)), is_section(bare)),
+            Self::Headings => match line.bytes().take_while(|byte| *byte == b'#').count() {
+                level @ 1..=6 if line[level..].starts_with(' ') => (level, true),
+                _ => (7, false),
+            },
+        }
+    }
+}
+
+/// Returns the form of a text without structure, if its lines have parents.
+fn form<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Form> {
+    let (mut all, mut sections, mut keys, mut headings, mut values) = (0, 0, 0, 0, 0);
+    // At the margin of a text of keys nothing else stands.
+    let mut others = 0;
+    for line in lines {
+        let bare = line.trim();
+        headings += usize::from(Form::Headings.read(line).1);
+        if bare.starts_with(['#', ';']) {
+            continue;
+        }
+        all += 1;
+        sections += usize::from(is_section(bare));
+        keys += usize::from(is_key(bare));
+        values += usize::from(bare.contains('='));
+        others += usize::from(!line.starts_with([' ', '\t']) && !is_key(bare));
+    }
+    match () {
+        () if sections > 1 && sections * 100 >= all * MIN_SECTIONS && values * 2 >= all - sections => {
+            Some(Form::Sections)
+        }
+        () if keys * 100 >= all * MIN_KEYS && others * OTHERS <= all => Some(Form::Keys),
+        () if headings > 1 => Some(Form::Headings),
+        () => None,
+    }
+}
+
+/// `[package]`, `[[test]]`, `[ v3_req ]`.
+fn is_section(bare: &str) -> bool {
+    bare.starts_with('[') && bare.ends_with(']') && !bare.contains([',', '='])
+}
+
+/// `key: value`, `- item`.
+fn is_key(bare: &str) -> bool {
+    let key = bare.strip_prefix("- ").unwrap_or(bare);
+    let end = key
+        .find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '/' | '"' | '\''))
+        .unwrap_or(key.len());
+    let is_named = end > 0 && (key[end..] == *":" || key[end..].starts_with(": "));
+    is_named || bare.starts_with("- ") || bare == "-"
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::elision::Marks;
+    use crate::text::segments::Segments;
+
+    /// Returns `text` with nothing but the pieces that have one of `wanted`.
+    fn short(text: &str, wanted: &[&str]) -> String {
+        let segments = Segments::of(text);
+        let has = |piece: usize| {
+            let said = &text[segments.pieces()[piece].range()];
+            wanted.iter().any(|wanted| said.contains(wanted))
+        };
+        segments.excerpt(text, &has, Marks::default())
+    }
+
+    fn lines(line: impl Fn(usize) -> String) -> String {
+        (0..8).map(line).collect()
+    }
+
+    #[test]
+    fn what_stays_stands_under_what_it_belongs_to() {
+        let keys = |name: &str| lines(|i| format!("{name}_{i} = \"a value of forty characters or so {i}\"\n"));
+        let toml = format!("[package]\n{}\n[target.x.lib]\n{}\n[bin]\n{}", keys("a"), keys("b"), keys("c"));
+        let body =
+            |name: &str| lines(|i| format!("        self.{name}_{i} = compute(the, arguments, of_{name}_{i})\n"));
+        let code = format!(
+            "class First:\n    def one(self):\n{}\n\nclass Second:\n    def two(self):\n{}    def three(self):\n{}",
+            body("x"),
+            body("y"),
+            body("z")
+        );
+        let steps = |name: &str| lines(|i| format!("      {name}_{i}: a value of about forty characters {i}\n"));
+        let yaml = format!("on:\n  push:\n{}jobs:\n  build:\n{}  test:\n{}", steps("p"), steps("q"), steps("r"));
+        for (text, wanted, parents, others) in [
+            (&toml, "b_5", ["[target.x.lib]", ""], "[package]"),
+            (&code, "y_4", ["class Second:", "def two"], "class First:"),
+            (&yaml, "r_3", ["jobs:", "  test:"], "push:"),
+        ] {
+            let short = short(text, &[wanted]);
+            assert!(parents.iter().all(|parent| short.contains(parent)) && !short.contains(others), "{short}");
+        }
+    }
+
+    #[test]
+    fn records_and_prose_have_no_parents() {
+        let records =
+            lines(|i| format!("*** {i}. row ***\n  User: somebody with a long name number {i}\n  Max: {i}\n"));
+        assert!(!short(&records, &["number 5"]).contains("4. row"));
+        let prose = lines(|i| format!("Sentence {i} is about forty characters long, as most of them are.\n"));
+        assert_eq!(short(&prose, &["Sentence 5"]).matches("Sentence").count(), 1);
+    }
+}
