@@ -13,6 +13,7 @@ const BETWEEN_EXCERPTS: usize = 4;
 /// Iterates over the lines of `text` that look typed; the first without what a channel put around it. O(n).
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
+    let mail = mail(text);
     let (mut at, mut is_fenced, mut reported) = (0, false, 0);
     let mut all = lines(text);
     std::iter::from_fn(move || {
@@ -28,10 +29,62 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let line = &text[range.clone()];
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
-        let is_users = range.start >= start && !context.contains(&range.start);
+        let is_users = range.start >= start && !context.contains(&range.start) && !mail.contains(&range.start);
         Some((is_users && !is_fence && !is_fenced && !is_reported && !is_material(line)).then_some(range))
     })
     .flatten()
+}
+
+/// Names of the headers of a mail, in lower case.
+const HEADERS: [&str; 30] = [
+    "from",
+    "to",
+    "cc",
+    "subject",
+    "date",
+    "sent",
+    "von",
+    "an",
+    "betreff",
+    "datum",
+    "gesendet",
+    "de",
+    "à",
+    "objet",
+    "envoyé",
+    "para",
+    "asunto",
+    "fecha",
+    "assunto",
+    "da",
+    "oggetto",
+    "от",
+    "кому",
+    "тема",
+    "发件人",
+    "收件人",
+    "主题",
+    "差出人",
+    "件名",
+    "宛先",
+];
+
+/// Returns the range of a mail that was pasted: from two headers behind each other to the last paragraph, which may be the user's.
+fn mail(text: &str) -> Range<usize> {
+    let is_header = |line: &str| {
+        let name = line.split([':', '：']).next().unwrap_or_default();
+        name.len() < line.trim_end().len() && name.len() < 24 && HEADERS.contains(&name.trim().to_lowercase().as_str())
+    };
+    let (mut at, mut before) = (0, None);
+    for line in lines(text) {
+        match (is_header(line), before) {
+            (true, Some(start)) => return start..text.trim_end().rfind("\n\n").map_or(text.len(), |last| last.max(at)),
+            (true, None) => before = Some(at),
+            (false, _) => before = None,
+        }
+        at += line.len();
+    }
+    0..0
 }
 
 /// Returns how many lines from `line` on a compiler reported: up to the next that shows code, if that is near.
