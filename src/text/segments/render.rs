@@ -163,9 +163,9 @@ impl<'t> Rendering<'t> {
         let before = before.strip_suffix(line_end).unwrap_or(before);
         let near = before.floor_char_boundary(before.len().saturating_sub(MAX_LINE_BYTES));
         let line = before[near..].rsplit_once(line_end).map_or(before, |(_, line)| line);
-        let before = Some(line).filter(|line| line.len() <= MAX_LINE_BYTES).and_then(code::line_number);
+        let before = Some(line).filter(|line| line.len() <= MAX_LINE_BYTES).and_then(line_number);
         let behind = behind[..behind.floor_char_boundary(MAX_LINE_BYTES)].split(line_end).next();
-        Some((before, behind.and_then(code::line_number)))
+        Some((before, behind.and_then(line_number)))
     }
 
     /// Returns how many lines a gap has by the numbers beside it, or in it where none is.
@@ -228,11 +228,16 @@ impl<'t> Rendering<'t> {
     }
 }
 
+/// Returns the number before a line; that of a table's row with `|` between its columns is data.
+fn line_number(line: &str) -> Option<u64> {
+    if line.matches('|').count() > 1 { None } else { code::line_number(line) }
+}
+
 /// Returns the number of the first numbered line, and how many lines come before it, those of marks among them.
 fn numbered<'t>(lines: impl Iterator<Item = &'t str>) -> Option<(u64, u64)> {
     let mut before = 0;
     for line in lines {
-        if let Some(number) = code::line_number(line) {
+        if let Some(number) = line_number(line) {
             return Some((number, before));
         }
         before += elision::read_gap(line).map_or(1, |(gone, _)| gone.lines);
