@@ -20,8 +20,6 @@ pub enum Sign {
     Bound,
     /// Makes a wish an order, or a rule if it asks for a manner.
     Hint,
-    /// As a hint, to [`Sign::Manner`] only: "Ask me"; "show me" asks once.
-    Addressed,
     /// Introduces a wish: "could you", "it would be great if you".
     Asks,
     /// A condition; the instruction follows behind a comma: "If it fails, …".
@@ -192,7 +190,6 @@ fn sign(kind: &str) -> Sign {
         "tells" => Sign::Claims(Claim::Told),
         "manner" => Sign::Manner,
         "hint" => Sign::Hint,
-        "addressed" => Sign::Addressed,
         "asks" => Sign::Asks,
         "when" => Sign::When,
         "mine" => Sign::Mine,

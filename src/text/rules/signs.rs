@@ -120,7 +120,7 @@ impl Signs {
         }
         let is_due = has(Sign::Due) && has(Sign::Day) && !has(Sign::Past);
         let is_trait = !self.is_asked && self.is_short && (is_due || has(Sign::Short) && !has(Sign::Past));
-        let is_manner = has(Sign::Manner) && [Sign::Bound, Sign::Hint, Sign::Addressed].into_iter().any(has);
+        let is_manner = has(Sign::Manner) && (has(Sign::Bound) || has(Sign::Hint));
         match self.best {
             Some(_) if self.is_asked && has(Sign::Unsure) => Some(Claim::Wish),
             None | Some(Claim::Told) if self.is_asked => (self.is_short && has(Sign::Next)).then_some(Claim::Wish),
@@ -283,7 +283,7 @@ impl Signs {
                 }
             }
             Sign::Claims(Claim::Trait) if is_anywhere && (is_told(&PRONOUNS) || is_told(&SPEAKERS)) => {}
-            Sign::Bound | Sign::Hint | Sign::Addressed if clause.is_start && !self.is_open => {}
+            Sign::Bound | Sign::Hint if clause.is_start && !self.is_open => {}
             _ => self.meet(sign),
         }
         Some(())
