@@ -17,7 +17,7 @@ Message = dict[str, Any]
 MODEL: str | None = None
 BUDGET_SHARE = 0.85  # of a window, less the reserve for the answer
 REPLY = 3  # tokens that prime the reply: one a prompt, not one a message
-MECHANISMS = ("learned", "relevance", "outline", "superseded", "pinning", "ledger", "coverage")
+MECHANISMS = ("learned", "relevance", "outline", "superseded", "pinning", "ledger", "coverage", "striking")
 
 # `fit_messages` with some of its mechanisms switched off, in builds with the feature `evaluation`.
 _fit_without: Callable[..., Any] | None = getattr(_core, "_fit_without", None)
@@ -99,6 +99,7 @@ without_superseded = Fitting("superseded")
 without_pinning = Fitting("pinning")
 without_ledger = Fitting("ledger")
 without_coverage = Fitting("coverage")
+without_striking = Fitting("striking")
 without_all = Fitting(*MECHANISMS)
 compressed_once = CompressingOnce()
 sliding_window = Baseline("sliding_window")

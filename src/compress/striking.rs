@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::conversation::Group;
 use crate::message::{Role, Text};
 use crate::select::selector::CROWD;
+use crate::select::{Mechanism, is_on};
 use crate::text::estimate::count;
 use crate::tools::has_failed;
 
@@ -28,6 +29,10 @@ struct Short {
 
 /// Returns by group how much its short results stand out, from 0 to 1: each less, the more there are. O(n) of short results.
 pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
+    let mut strikes = vec![0.0_f32; groups.len()];
+    if !is_on(Mechanism::Striking) {
+        return strikes;
+    }
     let mut by_tool: HashMap<&str, Vec<Short>> = HashMap::new();
     for (group, range) in groups.iter().enumerate() {
         for entry in (range.start..range.end).filter(|&entry| draft.entries[entry].role == Role::Tool) {
@@ -39,7 +44,6 @@ pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
             }
         }
     }
-    let mut strikes = vec![0.0_f32; groups.len()];
     for shorts in by_tool.into_values().filter(|shorts| shorts.len() >= MANY) {
         let mut forms: HashMap<&str, usize> = HashMap::new();
         for short in &shorts {

@@ -34,8 +34,8 @@ pub fn usage_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyResul
 
 /// Return `messages` within `max_tokens` as `fit_messages` does, without some of what it goes by.
 ///
-/// `without` names among `learned`, `relevance`, `outline`, `superseded`, `pinning`, `ledger` and
-/// `coverage`. For evaluation, which shows what each is worth.
+/// `without` names among `learned`, `relevance`, `outline`, `superseded`, `pinning`, `ledger`,
+/// `coverage` and `striking`. For evaluation, which shows what each is worth.
 ///
 /// Raises:
 ///     ContextOverflowError: As `fit_messages`.

@@ -18,6 +18,8 @@ pub enum Mechanism {
     Ledger,
     /// A name is worth less once another kept text has it.
     Coverage,
+    /// Short results stand out among those of their tool.
+    Striking,
 }
 
 /// Returns whether a mechanism is on.
@@ -75,6 +77,7 @@ mod switches {
             "pinning" => Mechanism::Pinning,
             "ledger" => Mechanism::Ledger,
             "coverage" => Mechanism::Coverage,
+            "striking" => Mechanism::Striking,
             _ => return Err(Error::argument("without", format!("no mechanism is called `{name}`"))),
         })
     }

@@ -646,6 +646,15 @@ fn arguments_of_many_numbers_are_cut() {
     assert_eq!(left["path"], "plot.png");
 }
 
+/// A check of 120 hosts, one of which fails.
+fn checks() -> Vec<Owned> {
+    let said = |i: usize| if i == 40 { format!("host-{i}: FAILED, refused") } else { format!("host-{i}: fine, 12 ms") };
+    let results: Vec<(String, String)> = (0..120).map(|i| (format!(r#"{{"host": "host-{i}"}}"#), said(i))).collect();
+    let results: Vec<(&str, &str, &str)> =
+        results.iter().map(|(arguments, said)| ("check", &**arguments, &**said)).collect();
+    conversation(&results, "And now?")
+}
+
 #[test]
 fn every_mechanism_changes_what_stays_where_it_has_a_say() {
     let log = conversation(&[("exec", "{}", &log())], "What happened?");
@@ -662,6 +671,7 @@ fn every_mechanism_changes_what_stays_where_it_has_a_say() {
         ("pinning", rule, 15),
         ("ledger", crate::ledger::builds(), 15),
         ("coverage", named_elsewhere(), 60),
+        ("striking", checks(), 12),
     ] {
         let short = fit(&messages, percent);
         assert_ne!(short, fit_without(mechanism, &messages, percent), "{mechanism}");

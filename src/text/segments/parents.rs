@@ -12,6 +12,9 @@ const NONE: u32 = u32::MAX;
 /// Shares of lines, in percent, that make a text one of sections, and one of keys.
 const MIN_SECTIONS: usize = 3;
 const MIN_KEYS: usize = 60;
+/// A list with so many items at one depth is one of records.
+const MANY_ITEMS: usize = 64;
+const MAX_DEPTH: usize = 32;
 /// Lines for each that is none of a text of keys.
 const OTHERS: usize = 50;
 
@@ -101,8 +104,8 @@ impl Form {
 /// Returns the form of a text without structure, if its lines have parents.
 fn form<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Form> {
     let (mut all, mut sections, mut keys, mut headings, mut values) = (0, 0, 0, 0, 0);
-    // At the margin of a text of keys nothing else stands.
-    let mut others = 0;
+    // At the margin of a text of keys nothing else stands; and its lists are short, or they are records.
+    let (mut others, mut items) = (0, [0_usize; MAX_DEPTH]);
     for line in lines {
         let bare = line.trim();
         headings += usize::from(Form::Headings.read(line).1);
@@ -113,13 +116,21 @@ fn form<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Form> {
         sections += usize::from(is_section(bare));
         keys += usize::from(is_key(bare));
         values += usize::from(bare.contains('='));
+        if bare.starts_with("- ") {
+            items[(line.len() - line.trim_start().len()).min(MAX_DEPTH - 1)] += 1;
+        }
         others += usize::from(!line.starts_with([' ', '\t']) && !is_key(bare));
     }
     match () {
         () if sections > 1 && sections * 100 >= all * MIN_SECTIONS && values * 2 >= all - sections => {
             Some(Form::Sections)
         }
-        () if keys * 100 >= all * MIN_KEYS && others * OTHERS <= all => Some(Form::Keys),
+        () if keys * 100 >= all * MIN_KEYS
+            && others * OTHERS <= all
+            && items.iter().all(|items| *items < MANY_ITEMS) =>
+        {
+            Some(Form::Keys)
+        }
         () if headings > 1 => Some(Form::Headings),
         () => None,
     }

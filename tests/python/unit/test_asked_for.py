@@ -242,3 +242,72 @@ def test_each_of_several_names_keeps_its_row(form: str, *, comes_first: bool) ->
         sent = fit_messages(messages, count_tokens(messages) // 12).messages
         found = next(str(message["content"]) for message in sent if message["role"] == "tool")
         assert all(order["id"] in found and order["email"] in found for order in wanted)
+
+
+def after(results: list[tuple[str, str, str]], question: str) -> list[dict[str, Any]]:
+    """Return results of calls as (tool, argument, text), an answer, and a question on them."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at it."}]
+    for number, (tool, argument, text) in enumerate(results):
+        function = {"name": tool, "arguments": json.dumps({"path": argument})}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": text})
+    answer = {"role": "assistant", "content": "I have read it all."}
+    return [*messages, answer, {"role": "user", "content": question}]
+
+
+def tools_of(messages: list[dict[str, Any]], budget: int) -> str:
+    sent = fit_messages(messages, budget).messages
+    return "\n".join(str(message["content"]) for message in sent if message["role"] == "tool")
+
+
+@pytest.mark.parametrize("where", ["", " in lib/core/area_5.py", " in area_5.py"])
+def test_a_function_stays_whole_whether_its_file_is_named_or_not(where: str) -> None:
+    rng = random.Random(5)
+    words = "order total rate stock parcel depot label batch".split()
+
+    def function(name: str) -> str:
+        lines = [f"    {rng.choice(words)}_{i} = {rng.choice(words)}({i}, {name}_rate)" for i in range(9)]
+        return "\n".join([f"def {name}(parcel):", *lines, f"    return {rng.choice(words)}", "", ""])
+
+    files = []
+    for area in range(10):
+        names = [f"{rng.choice(words)}_{rng.choice(words)}_{area}_{i}" for i in range(12)]
+        files.append(("read_file", f"lib/core/area_{area}.py", "".join(map(function, names))))
+    wanted = function("weigh_all_parcels")
+    tool, path, text = files[5]
+    files[5] = (tool, path, text + wanted)
+    messages = after(files, f"Change weigh_all_parcels{where} so that it logs its arguments.")
+    assert wanted.strip() in tools_of(messages, count_tokens(messages) // 8)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Did test_total[137] pass?",
+        "Did test_total[137] in tests/test_shop.py pass?",
+        "What about test_total[137], in the first file?",
+    ],
+)
+def test_one_of_many_cases_of_a_test_is_found(question: str) -> None:
+    lines = [f"tests/test_shop.py::test_total[{i}] PASSED [ {i // 4}%]" for i in range(400)]
+    messages = after([("exec", "pytest -v", "\n".join(lines))], question)
+    assert "test_total[137] PASSED" in tools_of(messages, count_tokens(messages) // 12)
+
+
+@pytest.mark.parametrize("question", ["What is wrong in shop.py line 285?", "What is in line 285 of shop.py?"])
+def test_a_line_that_is_asked_for_in_words_is_found(question: str) -> None:
+    lines = [f"lib/shop.py:{i}: error: Missing annotation of {i % 7} [no-untyped-def]" for i in range(200, 500)]
+    messages = after([("exec", "mypy lib", "\n".join(lines))], question)
+    assert "lib/shop.py:285:" in tools_of(messages, count_tokens(messages) // 12)
+
+
+@pytest.mark.parametrize("digits", [7, 8, 10, 12, 40])
+def test_a_commit_is_found_by_the_hash_that_the_user_shortened(digits: int) -> None:
+    rng = random.Random(7)
+    shas = [f"{rng.getrandbits(160):040x}" for _ in range(200)]
+    log = "".join(f"commit {sha}\nAuthor: Ann <a@b.c>\n\n    Change {i}\n\n" for i, sha in enumerate(shas))
+    messages = after([("exec", "git log", log)], f"What was changed in {shas[120][:digits]}?")
+    kept = tools_of(messages, count_tokens(messages) // 12)
+    assert shas[120] in kept
+    assert "Change 120\n" in kept
