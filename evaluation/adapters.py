@@ -17,7 +17,16 @@ Message = dict[str, Any]
 MODEL: str | None = None
 BUDGET_SHARE = 0.85  # of a window, less the reserve for the answer
 REPLY = 3  # tokens that prime the reply: one a prompt, not one a message
-MECHANISMS = ("learned", "relevance", "outline", "superseded", "pinning", "ledger", "coverage", "striking")
+MECHANISMS = (
+    "learned",
+    "relevance",
+    "outline",
+    "superseded",
+    "pinning",
+    "ledger",
+    "coverage",
+    "striking",
+)
 
 # `fit_messages` with some of its mechanisms switched off, in builds with the feature `evaluation`.
 _fit_without: Callable[..., Any] | None = getattr(_core, "_fit_without", None)

@@ -174,17 +174,17 @@ impl Scoring {
         // Where no name answers pairs do.
         let pairs = if may_name && most_named <= 0.0 { self.rare_pairs(of_answers, &weights) } else { BTreeMap::new() };
         for &(part, _) in related {
-            let named = if most_named > 0.0 { names_of(&mut ids, part) / most_named } else { 0.0 };
-            let named = pairs.get(&part).copied().unwrap_or(named).min(1.0);
+            let of_names = if most_named > 0.0 { names_of(&mut ids, part) / most_named } else { 0.0 };
+            let by_name = pairs.get(&part).copied().unwrap_or(of_names).min(1.0);
             collect_asked(&mut ids, part, 0);
             let share = |of: usize| {
                 ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
             };
             let having = |of: usize| ids.iter().filter(|&&id| weights[id as usize][of] > 0.0).count();
             let of_words = if having(2) > 1 { share(2) } else { 0.0 };
-            let relevance = ANSWER * share(0).max(share(1)).max(of_words).max(named).powi(2);
+            let relevance = ANSWER * share(0).max(share(1)).max(of_words).max(by_name).powi(2);
             self.relevance[part as usize] += relevance;
-            let of_users = share(3).max(of_words).max(named * NAMED);
+            let of_users = share(3).max(of_words).max(by_name * NAMED);
             // One word may be in any line.
             let is_named = share(1) > 0.0 || having(3) > 1;
             if is_question && is_named && of_users >= NAMED && self.has_records(part) {
@@ -216,17 +216,20 @@ impl Scoring {
             neighbours(mentioned(&self.numbers, &self.ends, part as usize), 1, is_asked, |pair| {
                 let parts =
                     having.get_mut(&pair).filter(|parts| parts.len() <= MIN_ANSWERS && parts.last() != Some(&part));
-                parts.into_iter().for_each(|parts| parts.push(part));
+                if let Some(parts) = parts {
+                    parts.push(part);
+                }
             });
         }
         let mut shares: BTreeMap<u32, f32> = BTreeMap::new();
         for (pair, parts) in having.into_iter().filter(|(_, parts)| parts.len() <= MIN_ANSWERS) {
             let weight = weights[pair.0 as usize][3] + weights[pair.1 as usize][3];
-            parts.into_iter().for_each(|part| *shares.entry(part).or_default() += weight);
+            for part in parts {
+                *shares.entry(part).or_default() += weight;
+            }
         }
         let most = shares.values().copied().fold(f32::MIN_POSITIVE, f32::max);
-        shares.values_mut().for_each(|share| *share /= most);
-        shares
+        shares.into_iter().map(|(part, share)| (part, share / most)).collect()
     }
 
     /// Rates words by BM25 for the question, with their neighbours.

@@ -266,13 +266,12 @@ impl Segments {
     /// merged into its mark. JSON stays JSON. O(n).
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         let covered = addressable(text);
-        let mut excerpt = match &self.tree {
-            Some(tree) => json::render(tree, &self.pieces, covered, keep, marks),
-            None => {
-                let mut kept: Vec<bool> = (0..self.pieces.len()).map(keep).collect();
-                self.parents.keep(&mut kept);
-                render::render(&self.pieces, covered, kept, marks)
-            }
+        let mut excerpt = if let Some(tree) = &self.tree {
+            json::render(tree, &self.pieces, covered, keep, marks)
+        } else {
+            let mut kept: Vec<bool> = (0..self.pieces.len()).map(keep).collect();
+            self.parents.keep(&mut kept);
+            render::render(&self.pieces, covered, kept, marks)
         };
         excerpt.push_str(&text[covered.len()..]);
         excerpt

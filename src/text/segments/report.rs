@@ -96,16 +96,16 @@ mod tests {
 
     #[test]
     fn an_error_comes_with_the_code_that_it_is_about_and_before_warnings() {
-        let warnings: String = (0..30)
-            .map(|i| format!("warning: unused variable: `x_{i}`\n  --> src/main.rs:{i}:9\n   |\n{i} |     let x_{i} = 1;\n   |         ^^^\n\n"))
-            .collect();
+        let of = |message: &dyn Fn(usize) -> String| (0..30).map(message).collect::<String>();
+        let warnings = of(&|i| {
+            let place = format!("  --> src/main.rs:{i}:9\n   |\n{i} |     let x_{i} = 1;\n   |         ^^^\n\n");
+            format!("warning: unused variable: `x_{i}`\n{place}")
+        });
         let error = "error[E0382]: borrow of moved value: `names`\n  --> src/main.rs:99:2\n   |\n98 |     take(names);\n   |          ----- value moved here\n99 |     names\n   |     ^^^^^ value borrowed here after move\n";
         let found = standing_out(&[&warnings, error, "\n", &warnings].concat()).join("\n");
         assert!(found.contains("value moved here") && found.contains("E0382"), "{found}");
         assert!(!found.contains("unused"), "{found}");
-        let gcc: String = (0..30)
-            .map(|i| format!("src/a.c:{i}:8: warning: unused variable\n   {i} |     int x;\n      |         ^\n"))
-            .collect();
+        let gcc = of(&|i| format!("src/a.c:{i}:8: warning: unused variable\n   {i} |     int x;\n      |         ^\n"));
         let error = "src/b.c:15:29: error: no member named 'prize'\n   15 |     return o->prize;\n      |               ^~~~~\n";
         let found = standing_out(&[&gcc, error, &gcc].concat()).join("\n");
         assert!(

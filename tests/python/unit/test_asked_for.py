@@ -264,11 +264,15 @@ def tools_of(messages: list[dict[str, Any]], budget: int) -> str:
 @pytest.mark.parametrize("where", ["", " in lib/core/area_5.py", " in area_5.py"])
 def test_a_function_stays_whole_whether_its_file_is_named_or_not(where: str) -> None:
     rng = random.Random(5)
-    words = "order total rate stock parcel depot label batch".split()
+    words = ["order", "total", "rate", "stock", "parcel", "depot", "label", "batch"]
 
     def function(name: str) -> str:
-        lines = [f"    {rng.choice(words)}_{i} = {rng.choice(words)}({i}, {name}_rate)" for i in range(9)]
-        return "\n".join([f"def {name}(parcel):", *lines, f"    return {rng.choice(words)}", "", ""])
+        lines = [
+            f"    {rng.choice(words)}_{i} = {rng.choice(words)}({i}, {name}_rate)" for i in range(9)
+        ]
+        return "\n".join(
+            [f"def {name}(parcel):", *lines, f"    return {rng.choice(words)}", "", ""]
+        )
 
     files = []
     for area in range(10):
@@ -295,9 +299,14 @@ def test_one_of_many_cases_of_a_test_is_found(question: str) -> None:
     assert "test_total[137] PASSED" in tools_of(messages, count_tokens(messages) // 12)
 
 
-@pytest.mark.parametrize("question", ["What is wrong in shop.py line 285?", "What is in line 285 of shop.py?"])
+@pytest.mark.parametrize(
+    "question", ["What is wrong in shop.py line 285?", "What is in line 285 of shop.py?"]
+)
 def test_a_line_that_is_asked_for_in_words_is_found(question: str) -> None:
-    lines = [f"lib/shop.py:{i}: error: Missing annotation of {i % 7} [no-untyped-def]" for i in range(200, 500)]
+    lines = [
+        f"lib/shop.py:{i}: error: Missing annotation of {i % 7} [no-untyped-def]"
+        for i in range(200, 500)
+    ]
     messages = after([("exec", "mypy lib", "\n".join(lines))], question)
     assert "lib/shop.py:285:" in tools_of(messages, count_tokens(messages) // 12)
 
@@ -306,7 +315,9 @@ def test_a_line_that_is_asked_for_in_words_is_found(question: str) -> None:
 def test_a_commit_is_found_by_the_hash_that_the_user_shortened(digits: int) -> None:
     rng = random.Random(7)
     shas = [f"{rng.getrandbits(160):040x}" for _ in range(200)]
-    log = "".join(f"commit {sha}\nAuthor: Ann <a@b.c>\n\n    Change {i}\n\n" for i, sha in enumerate(shas))
+    log = "".join(
+        f"commit {sha}\nAuthor: Ann <a@b.c>\n\n    Change {i}\n\n" for i, sha in enumerate(shas)
+    )
     messages = after([("exec", "git log", log)], f"What was changed in {shas[120][:digits]}?")
     kept = tools_of(messages, count_tokens(messages) // 12)
     assert shas[120] in kept
