@@ -89,11 +89,9 @@ fn mail(text: &str) -> Range<usize> {
 
 /// Returns how many lines from `line` on a compiler reported: up to the next that shows code, if that is near.
 fn lines_reported<'t>(line: &str, behind: impl Iterator<Item = &'t str>) -> usize {
-    if !is_of_report(line) {
-        return 0;
-    }
     let near = behind.take(BETWEEN_EXCERPTS + 1).take_while(|line| !line.trim().is_empty());
-    near.enumerate().filter(|(_, line)| is_excerpt(line)).last().map_or(0, |(at, _)| at + 2)
+    let last = near.enumerate().filter(|(_, line)| is_excerpt(line)).last();
+    last.filter(|_| is_of_report(line)).map_or(0, |(at, _)| at + 2)
 }
 
 /// Returns a line without a closing tag of an earlier line.

@@ -64,8 +64,8 @@ pub fn form(text: &str) -> Detected {
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
     let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
     let is_report = || {
-        reaches(&lines, 60, &report::is_of_report)
-            && lines.iter().filter(|line| report::is_excerpt(line)).count() * 4 >= lines.len()
+        lines.iter().filter(|line| report::is_excerpt(line)).count() * 4 >= lines.len()
+            && reaches(&lines, 60, &report::is_of_report)
             && lines.iter().any(|line| report::is_message(line))
     };
     let form = |kind| Detected { kind, is_numbered, is_prose: false, is_report: false };

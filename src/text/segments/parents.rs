@@ -4,7 +4,7 @@
 use crate::text::elision;
 
 use super::code::{is_signature, without_number};
-use super::{Kind, Span};
+use super::{Class, Kind, Span};
 
 /// No parent.
 const NONE: u32 = u32::MAX;
@@ -40,12 +40,14 @@ impl Parents {
     pub fn of(text: &str, pieces: &[Span], kind: Kind, is_numbered: bool) -> Self {
         let bare = |line| if is_numbered { without_number(line).unwrap_or(line) } else { line };
         let lines = |piece: &Span| text[piece.range()].lines().map(bare).filter(|line| !line.trim().is_empty());
+        let all_lines = || pieces.iter().flat_map(lines);
         let form = match kind {
-            // Many comments make it code.
-            Kind::Code => {
-                form(pieces.iter().flat_map(lines)).filter(|form| *form == Form::Sections).or(Some(Form::Code))
+            // Many comments make a configuration code.
+            Kind::Code if all_lines().any(|line| is_section(line.trim())) => {
+                form(all_lines()).filter(|form| *form == Form::Sections).or(Some(Form::Code))
             }
-            Kind::Plain => form(pieces.iter().flat_map(lines)),
+            Kind::Code => Some(Form::Code),
+            Kind::Plain => form(all_lines()),
             _ => None,
         };
         let Some(form) = form else { return Self::default() };
@@ -54,7 +56,7 @@ impl Parents {
         for (number, piece) in (0..).zip(pieces) {
             let mut parent = None;
             for line in lines(piece).filter(|line| elision::read_gap(line).is_none()) {
-                let (depth, is_parent) = form.read(line);
+                let (depth, is_parent) = form.read(line, piece.class);
                 while open.last().is_some_and(|(outside, _)| *outside >= depth) {
                     open.pop();
                 }
@@ -86,11 +88,11 @@ impl Parents {
 
 impl Form {
     /// Returns how deep a line stands, and whether others stand below it.
-    fn read(self, line: &str) -> (usize, bool) {
+    fn read(self, line: &str, class: Class) -> (usize, bool) {
         let indented = line.len() - line.trim_start().len();
         let bare = line.trim();
         match self {
-            Self::Code => (indented, is_signature(bare)),
+            Self::Code => (indented, class == Class::Header && is_signature(bare)),
             Self::Keys => (indented, true),
             Self::Sections => (usize::from(!is_section(bare)), is_section(bare)),
             Self::Headings => match line.bytes().take_while(|byte| *byte == b'#').count() {
@@ -108,7 +110,7 @@ fn form<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Form> {
     let (mut others, mut items) = (0, [0_usize; MAX_DEPTH]);
     for line in lines {
         let bare = line.trim();
-        headings += usize::from(Form::Headings.read(line).1);
+        headings += usize::from(Form::Headings.read(line, Class::Plain).1);
         if bare.starts_with(['#', ';']) {
             continue;
         }

@@ -24,41 +24,40 @@ pub fn is_excerpt(line: &str) -> bool {
     is_bar || start.starts_with("--> ") || start.starts_with("::: ")
 }
 
-/// Returns whether a line is one of a report: an excerpt, or the place of a message.
+/// Returns whether a line is one of a report: an excerpt, the place of a message, a message or a note.
 pub fn is_of_report(line: &str) -> bool {
-    is_excerpt(line) || is_hit(line).is_some() || message(line).is_some() || is_note(line)
+    let said = without_place(line);
+    is_excerpt(line) || said.len() < line.trim_start().len() || started_by(said).is_some() || explains(said)
 }
 
 /// Returns whether a line starts a message.
 pub fn is_message(line: &str) -> bool {
-    message(line).is_some()
+    started_by(without_place(line)).is_some()
 }
 
-/// Returns the message that a line starts: `error[E0382]: …`, `src/a.c:3:5: warning: …`.
-fn message(line: &str) -> Option<Message> {
-    let said = without_place(line);
+/// Returns the message that a line without its place starts: `error[E0382]: …`, `warning: …`.
+fn started_by(said: &str) -> Option<Message> {
     let said = said.strip_prefix("fatal ").unwrap_or(said);
     let is = |word: &str| said.strip_prefix(word).is_some_and(|behind| behind.starts_with([':', '[']));
     if is("error") { Some(Message::Error) } else { is("warning").then_some(Message::Warning) }
 }
 
-/// Returns whether a line explains the message above it.
-fn is_note(line: &str) -> bool {
-    let said = without_place(line).trim_start();
+/// Returns whether a line without its place explains the message above it.
+fn explains(said: &str) -> bool {
     ["note:", "help:", "= "].iter().any(|start| said.starts_with(start))
 }
 
-/// Returns a line without `path:line:column: `.
+/// Returns a line without `path:line:column: ` and spaces.
 fn without_place(line: &str) -> &str {
     let said = is_hit(line).map_or(line, |(_, said)| said);
     let column = said.trim_start_matches(|c: char| c.is_ascii_digit());
     let said = if column.len() < said.len() { column.strip_prefix(':').unwrap_or(said) } else { said };
-    said.trim_start_matches(' ')
+    said.trim_start()
 }
 
 /// Sets the excerpts and notes of errors to [`Class::Error`], and warnings beside errors to lines like others. O(n).
 pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) {
-    let messages: Vec<Option<Message>> = units.iter().map(|unit| message(unit.line(text))).collect();
+    let messages: Vec<Option<Message>> = units.iter().map(|unit| started_by(without_place(unit.line(text)))).collect();
     let errors = messages.iter().filter(|message| **message == Some(Message::Error)).count();
     if errors == 0 || errors > MAX_ERRORS {
         return;
@@ -66,7 +65,7 @@ pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) {
     let (mut of, mut lines) = (None, 0);
     for ((unit, message), class) in units.iter().zip(messages).zip(classes) {
         let line = unit.line(text);
-        let goes_on = is_excerpt(line) || is_note(line);
+        let goes_on = is_excerpt(line) || explains(without_place(line));
         if message.is_some() || !goes_on {
             (of, lines) = (message, 0);
         }
