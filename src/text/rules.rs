@@ -359,6 +359,22 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_a_mail_is_not_the_users() {
+        let mail = "Always be polite.\nFrom: Karin <k@a.example>\nSubject: Rooms\n\nNever leave the windows open.\nI am allergic to dust.\n\nDon't tell her.";
+        assert_eq!(standing_rules(&[mail]), [["Always be polite.", "Don't tell her."]]);
+        let received = "Email received.\nFrom: ada@b.example\nSubject: Rooms\nDate: Fri\n\nNever push to main.\n\nBye";
+        assert_eq!(standing_rules(&[received]), [["Never push to main."]]);
+        let journey = "From: Berlin\nTo: Hamburg\nDate: Friday\nNever by bus.";
+        assert_eq!(standing_rules(&[journey]), [["Never by bus."]]);
+    }
+
+    #[test]
+    fn what_a_compiler_says_is_not_the_users() {
+        let text = "Look.\nsrc/a.c:3:5: warning: you must not ignore it\n    3 |     f();\n      |     ^\nDon't change main.c.";
+        assert_eq!(found(text), ["Don't change main.c."]);
+    }
+
+    #[test]
     fn a_rule_far_from_both_ends_is_found_where_few_sentences_read_like_one() {
         let of = |line: &str| line.repeat((1 << 20) / line.len());
         for (line, is_found) in [("the job ran for ten seconds\n", true), ("never mind the job, it ran\n", false)] {

@@ -13,7 +13,7 @@ const BETWEEN_EXCERPTS: usize = 4;
 /// Iterates over the lines of `text` that look typed; the first without what a channel put around it. O(n).
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
-    let mail = mail(text);
+    let mail = mail(text, start);
     let (mut at, mut is_fenced, mut reported) = (0, false, 0);
     let mut all = lines(text);
     std::iter::from_fn(move || {
@@ -34,6 +34,9 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
     .flatten()
 }
+
+/// Longest name of a header.
+const MAX_HEADER_BYTES: usize = 16;
 
 /// Names of the headers of a mail, in lower case.
 const HEADERS: [&str; 30] = [
@@ -69,22 +72,43 @@ const HEADERS: [&str; 30] = [
     "宛先",
 ];
 
-/// Returns the range of a mail that was pasted: from two headers behind each other to the last paragraph, which may be the user's.
-fn mail(text: &str) -> Range<usize> {
-    let is_header = |line: &str| {
-        let name = line.split([':', '：']).next().unwrap_or_default();
-        name.len() < line.trim_end().len() && name.len() < 24 && HEADERS.contains(&name.trim().to_lowercase().as_str())
-    };
-    let (mut at, mut before) = (0, None);
+/// Those that only a mail has; `From:`, `To:` and `Date:` are of a journey, too.
+const SUBJECTS: [&str; 9] = ["subject", "betreff", "objet", "asunto", "assunto", "oggetto", "тема", "主题", "件名"];
+
+/// What nanobot puts before the mail by which a user writes to it. Source: nanobot 0.1.3.post7 to 0.3.5, `EmailChannel`.
+const RECEIVED: &str = "Email received.";
+
+/// Returns the range of a mail that was pasted: from its headers to the last paragraph, which may be the user's. One at the start of
+/// the text from `begin` on may be how the user writes.
+fn mail(text: &str, begin: usize) -> Range<usize> {
+    // Where headers behind each other start, how many there are, and whether they are those of a mail.
+    let (mut at, mut start, mut headers, mut is_mail) = (0, 0, 0, false);
     for line in lines(text) {
-        match (is_header(line), before) {
-            (true, Some(start)) => return start..text.trim_end().rfind("\n\n").map_or(text.len(), |last| last.max(at)),
-            (true, None) => before = Some(at),
-            (false, _) => before = None,
+        match header(line) {
+            Some(name) => {
+                start = if headers == 0 { at } else { start };
+                headers += 1;
+                is_mail |= line.contains('@') || SUBJECTS.contains(&&*name);
+            }
+            None if headers > 1 && is_mail => break,
+            None => (headers, is_mail) = (0, false),
         }
         at += line.len();
     }
-    0..0
+    let before = text.get(begin..start).unwrap_or_default().trim();
+    if headers < 2 || !is_mail || before.is_empty() || before == RECEIVED {
+        return 0..0;
+    }
+    start..text.trim_end().rfind("\n\n").map_or(text.len(), |last| last.max(at))
+}
+
+/// Returns the name of a mail's header, in lower case.
+fn header(line: &str) -> Option<String> {
+    let (name, value) = line.split_once([':', '：'])?;
+    let name = name.trim();
+    let is_short = name.len() <= MAX_HEADER_BYTES && !value.trim().is_empty();
+    let name = is_short.then(|| name.to_lowercase())?;
+    HEADERS.contains(&&*name).then_some(name)
 }
 
 /// Returns how many lines from `line` on a compiler reported: up to the next that shows code, if that is near.

@@ -200,7 +200,6 @@ pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
 /// Returns how much a unit of bytes or of time counts: 301M is no neighbour of 2.4M among 204K.
 fn scale(unit: &[u8]) -> f64 {
     match unit {
-        [] => 1.0,
         b"ns" => 1e-9,
         b"us" => 1e-6,
         b"ms" => 1e-3,
