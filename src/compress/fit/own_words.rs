@@ -31,6 +31,10 @@ const FEWEST: f32 = 96.0;
 /// with 0.6.
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.6;
+/// Share of the room that all of the user's words may need in a talk, however much that is of it. Of 1,155 statements in long messages
+/// of users who type .45 to .75 of a talk 937 stay where all that they typed has room, 835 without this; with .78 1,046, and .834 of
+/// the evidence of meetings at 50 % in place of .846.
+const ALL_OWN: f32 = 0.7;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
 
@@ -286,7 +290,8 @@ impl Fit<'_, '_, '_> {
         let own: f32 = requests.iter().map(|&position| typed[position]).sum();
         let is_work = talk * 2.0 <= all;
         let is_mostly_talk = talk > all * MOSTLY_TALK;
-        let says_little = own <= all * if is_mostly_talk { LITTLE } else { LITTLE_BESIDE_WORK };
+        let says_little = own <= all * if is_mostly_talk { LITTLE } else { LITTLE_BESIDE_WORK }
+            || is_mostly_talk && own <= self.room * ALL_OWN;
         // The first request names the task, whatever came after.
         let (own_share, most_requests) = if says_little && is_mostly_talk {
             (OWN_SHARE, usize::MAX)
