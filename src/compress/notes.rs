@@ -438,8 +438,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
     fn results(&self, range: Range<usize>) -> impl Iterator<Item = (usize, bool)> {
         range.filter_map(|position| match self.side(position) {
             Side::Result(text) if self.draft.entries[position].dropped.is_none() => {
-                let takes_text = self.draft.message(position).is_some() && content(self.draft, position).is_some();
-                takes_text.then_some((position, text.is_some()))
+                content(self.draft, position).map(|_| (position, text.is_some()))
             }
             _ => None,
         })

@@ -161,22 +161,23 @@ impl Scoring {
             let document = &self.documents[self.owners[part as usize] as usize];
             !asks(document) && document.author != Author::Call
         };
-        let names_of = |ids: &mut Vec<u32>, part: u32| {
-            collect_asked(ids, part, 4);
-            ids.iter().map(|&id| weights[id as usize][4]).sum::<f32>()
-        };
+        let of_names = |ids: &[u32]| ids.iter().map(|&id| weights[id as usize][4]).sum::<f32>();
         // The most that a part has of the names: of several each is asked for on its own. A call names the file whose content
         // answers.
         let of_answers = || related.iter().map(|(part, _)| *part).filter(|part| answers(*part));
-        let has_names = may_name && weights.iter().any(|weight| weight[4] > 0.0);
-        let most_named =
-            if has_names { of_answers().map(|part| names_of(&mut ids, part)).fold(0.0, f32::max) } else { 0.0 };
+        let mut most_named = 0.0_f32;
+        if may_name && weights.iter().any(|weight| weight[4] > 0.0) {
+            for part in of_answers() {
+                collect_asked(&mut ids, part, 4);
+                most_named = most_named.max(of_names(&ids));
+            }
+        }
         // Where no name answers pairs do.
         let pairs = if may_name && most_named <= 0.0 { self.rare_pairs(of_answers, &weights) } else { BTreeMap::new() };
         for &(part, _) in related {
-            let of_names = if most_named > 0.0 { names_of(&mut ids, part) / most_named } else { 0.0 };
-            let by_name = pairs.get(&part).copied().unwrap_or(of_names).min(1.0);
             collect_asked(&mut ids, part, 0);
+            let of_most = if most_named > 0.0 { of_names(&ids) / most_named } else { 0.0 };
+            let by_name = pairs.get(&part).copied().unwrap_or(of_most).min(1.0);
             let share = |of: usize| {
                 ids.iter().map(|&id| weights[id as usize][of]).sum::<f32>() / all[of].max(f32::MIN_POSITIVE)
             };

@@ -15,9 +15,7 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let mail = mail(text, start);
     let (mut at, mut is_fenced, mut reported) = (0, false, 0);
-    let mut all = lines(text);
-    std::iter::from_fn(move || {
-        let line = all.next()?;
+    lines(text).filter_map(move |line| {
         let mut range = at..at + line.len();
         at = range.end;
         reported = reported.max(lines_reported(line, lines(&text[at..])));
@@ -30,50 +28,39 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
         let is_users = range.start >= start && !context.contains(&range.start) && !mail.contains(&range.start);
-        Some((is_users && !is_fence && !is_fenced && !is_reported && !is_material(line)).then_some(range))
+        (is_users && !is_fence && !is_fenced && !is_reported && !is_material(line)).then_some(range)
     })
-    .flatten()
 }
 
 /// Longest name of a header.
 const MAX_HEADER_BYTES: usize = 16;
 
-/// Names of the headers of a mail, in lower case.
-const HEADERS: [&str; 30] = [
+/// Names of the headers of a mail, in lower case: those that only a mail has, and others. `From:`, `To:` and `Date:` are of a
+/// journey, too.
+const SUBJECTS: [&str; 9] = ["subject", "betreff", "objet", "asunto", "assunto", "oggetto", "тема", "主题", "件名"];
+const HEADERS: [&str; 21] = [
     "from",
     "to",
     "cc",
-    "subject",
     "date",
     "sent",
     "von",
     "an",
-    "betreff",
     "datum",
     "gesendet",
     "de",
     "à",
-    "objet",
     "envoyé",
     "para",
-    "asunto",
     "fecha",
-    "assunto",
     "da",
-    "oggetto",
     "от",
     "кому",
-    "тема",
     "发件人",
     "收件人",
-    "主题",
     "差出人",
-    "件名",
     "宛先",
 ];
-
-/// Those that only a mail has; `From:`, `To:` and `Date:` are of a journey, too.
-const SUBJECTS: [&str; 9] = ["subject", "betreff", "objet", "asunto", "assunto", "oggetto", "тема", "主题", "件名"];
 
 /// What nanobot puts before the mail by which a user writes to it. Source: nanobot 0.1.3.post7 to 0.3.5, `EmailChannel`.
 const RECEIVED: &str = "Email received.";
@@ -85,10 +72,10 @@ fn mail(text: &str, begin: usize) -> Range<usize> {
     let (mut at, mut start, mut headers, mut is_mail) = (0, 0, 0, false);
     for line in lines(text) {
         match header(line) {
-            Some(name) => {
+            Some(is_subject) => {
                 start = if headers == 0 { at } else { start };
                 headers += 1;
-                is_mail |= line.contains('@') || SUBJECTS.contains(&&*name);
+                is_mail |= is_subject || line.contains('@');
             }
             None if headers > 1 && is_mail => break,
             None => (headers, is_mail) = (0, false),
@@ -102,13 +89,16 @@ fn mail(text: &str, begin: usize) -> Range<usize> {
     start..text.trim_end().rfind("\n\n").map_or(text.len(), |last| last.max(at))
 }
 
-/// Returns the name of a mail's header, in lower case.
-fn header(line: &str) -> Option<String> {
+/// Returns whether a line that may be the header of a mail is its subject.
+fn header(line: &str) -> Option<bool> {
     let (name, value) = line.split_once([':', '：'])?;
     let name = name.trim();
-    let is_short = name.len() <= MAX_HEADER_BYTES && !value.trim().is_empty();
-    let name = is_short.then(|| name.to_lowercase())?;
-    HEADERS.contains(&&*name).then_some(name)
+    if name.len() > MAX_HEADER_BYTES || value.trim().is_empty() {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let is_subject = SUBJECTS.contains(&&*name);
+    (is_subject || HEADERS.contains(&&*name)).then_some(is_subject)
 }
 
 /// Returns how many lines from `line` on a compiler reported: up to the next that shows code, if that is near.
