@@ -16,4 +16,5 @@ pub mod names;
 pub mod rules;
 pub mod segments;
 pub mod sentences;
+mod spelling;
 pub mod terms;

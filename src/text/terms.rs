@@ -2,13 +2,15 @@
 //!
 //! A term is a hash: conversations are compared without their text. Case is ignored. An identifier is a term as a whole and
 //! in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word is a term by its
-//! stem, so that a question with `arrived` finds `arrives`.
+//! stem, so that a question with `arrived` finds `arrives`, and a name that is spelled in several ways is one in its plainest
+//! spelling, too ([`super::spelling`]).
 
 use super::estimate::index;
 
 use super::bytes::{
-    DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
+    DIGIT, HUMP, UNDERSCORE, Word, class, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
 };
+use super::spelling::{cyrillic_stem, grouped, in_ascii};
 
 /// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
 /// to them.
@@ -263,6 +265,14 @@ fn chunk<R: TextReader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
             other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
         }
     };
+    if R::TERMS
+        && let Some(name) = grouped(bytes, start)
+    {
+        let classes = name.name.iter().fold(0, |classes, &byte| classes | class(byte));
+        if let Some(kind) = kind_of(classes, name.name.len()) {
+            reader.term(Term::new(hash(&name.name), kind), start);
+        }
+    }
     if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
         let kind = if slash { TermKind::Path } else { TermKind::Joined };
         reader.term(Term::new(hash(&bytes[start..end]), kind), start);
@@ -387,7 +397,7 @@ fn shortened(bytes: &[u8], word: &[u8], start: usize, reader: &mut impl TextRead
 /// Scans a run of letters that are not ASCII, from `start`; returns the index behind it.
 fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
     let mut before: Option<(char, usize)> = None;
-    let mut word = (0_u64, 0_usize);
+    let (mut word, mut letters) = (0_u64, Vec::new());
     let mut end = start;
     for (offset, c) in text[start..].char_indices() {
         if c.is_ascii() {
@@ -403,14 +413,26 @@ fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
         } else {
             before = None;
             if c.is_alphabetic() {
-                word = (of_char(word.0, c.to_lowercase().next().unwrap_or(c)), word.1 + 1);
+                let small = c.to_lowercase().next().unwrap_or(c);
+                word = of_char(word, small);
+                letters.push(small);
             } else {
                 break;
             }
         }
     }
-    if word.1 >= 3 {
-        reader.term(Term::new(word.0, if word.1 > 6 { TermKind::LongWord } else { TermKind::Word }), start);
+    if letters.len() >= 3 {
+        reader.term(Term::new(word, if letters.len() > 6 { TermKind::LongWord } else { TermKind::Word }), start);
+        let stem = cyrillic_stem(&letters);
+        if stem.len() < letters.len() {
+            let hash = stem.iter().fold(0, |hash, &letter| of_char(hash, letter));
+            reader.term(Term::new(hash, TermKind::Word), start);
+        }
+    }
+    if let Some((start, spellings)) = in_ascii(text, start) {
+        for word in spellings.iter().filter(|word| word.len() >= 3) {
+            reader.term(Term::new(hash_within(word, stem(word)), TermKind::Word), start);
+        }
     }
     end
 }
@@ -429,7 +451,13 @@ pub fn text_at(text: &str, start: usize, term: ShortTerm) -> Option<&str> {
     let bytes = text.as_bytes();
     let mut end = word_end(bytes, start);
     match term.kind() {
-        TermKind::Ident | TermKind::Number => {}
+        TermKind::Ident | TermKind::Number => {
+            if let Some(name) = grouped(bytes, start)
+                && (Term::new(hash(&name.name), term.kind()).short() == term)
+            {
+                return text.get(start..name.end);
+            }
+        }
         TermKind::Joined | TermKind::Path => {
             while end - start <= MAX_JOINED
                 && let Some(next) = joined_word(bytes, end)

@@ -16,6 +16,9 @@ use crate::compress::draft::Slot;
 use crate::compress::plan::Reason;
 use crate::tokens::Tokens;
 
+/// Most texts that are tried for what is left.
+const TRIES: usize = 8;
+
 impl Fit<'_, '_, '_> {
     /// Gives what is left beside `used` to shortened texts, newest first; returns their candidates.
     pub(super) fn top_up(&mut self, selector: &Selector<'_>, mut used: Tokens) -> Vec<usize> {
@@ -53,7 +56,7 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Returns the text of a block within `may_have` tokens, `left` more than now: the selected parts, which may be what is asked
-    /// for, and some of the longest gap; its ends where none is selected.
+    /// for, and some of the longest gap, or the first of the others; its ends where none is selected.
     fn with_more(
         &self,
         block: usize,
@@ -70,9 +73,15 @@ impl Fit<'_, '_, '_> {
             }
             (Kept::Some, Some(analysis)) => {
                 let mut more = [left, left * 3 / 4, left / 2].into_iter();
-                more.find_map(|left| {
+                let of_gap = more.find_map(|left| {
                     self.with_gap(block, analysis, left, marks, selector).filter(|(_, tokens)| *tokens <= may_have)
-                })
+                });
+                if of_gap.as_ref().is_some_and(|(_, tokens)| may_have - *tokens <= left / 2) {
+                    return of_gap;
+                }
+                // Of many short gaps the longest holds little.
+                let of_parts = self.with_parts(block, analysis, (may_have, left), marks, selector);
+                of_gap.into_iter().chain(of_parts).max_by_key(|(_, tokens)| *tokens)
             }
             _ => within(self.before(block), may_have, self.draft.counter, marks),
         }
@@ -90,21 +99,32 @@ impl Fit<'_, '_, '_> {
     ) -> Option<(String, Tokens)> {
         let (source, of_all) = (self.before(block), self.before[block].tokens);
         let others = analysis.parts.iter().enumerate().filter(|&(part, _)| !selector.stays(block, part));
-        let mut room = count(source.len()) * left.as_f32() / of_all.as_f32().max(1.0);
-        let fits = |&(_, part): &(usize, &TextPart)| {
-            room -= count(part.bytes as usize);
-            room >= 0.0
+        let others: Vec<(usize, &TextPart)> = others.collect();
+        let fitting = |from: usize, left: Tokens| {
+            let mut room = count(source.len()) * left.as_f32() / of_all.as_f32().max(1.0);
+            let fits = |&&(_, part): &&(usize, &TextPart)| {
+                room -= count(part.bytes as usize);
+                room >= 0.0
+            };
+            others[from..].iter().take_while(fits).count()
         };
-        let mut more: Vec<usize> = others.take_while(fits).map(|(part, _)| part).collect();
-        while let Some(&last) = more.last() {
+        let (mut more, mut kept, mut best) = (fitting(0, left), 0, None);
+        for _ in 0..TRIES {
+            let Some(&(last, _)) = more.checked_sub(1).and_then(|last| others.get(last)) else { break };
             let text = analysis.excerpt(source, &|part| part <= last || selector.stays(block, part), marks);
             let tokens = self.draft.variant_tokens(&text);
             if tokens <= may_have {
-                return Some((text, tokens));
+                // Each mark that goes leaves room for more.
+                (kept, best) = (more, Some((text, tokens)));
+                more += fitting(more, may_have - tokens);
+            } else {
+                more = kept.midpoint(more);
             }
-            more.truncate(more.len() / 2);
+            if more == kept {
+                break;
+            }
         }
-        None
+        best
     }
 
     /// Returns the selected parts of a block with `left` tokens of the longest gap.

@@ -42,6 +42,7 @@ fn a_name_is_given_back_as_it_was_written() {
         ("(see HTTP_Timeout)", "HTTP_Timeout"),
         ("版本v1.2.3。", "v1.2.3"),
         ("id 123456789012345678901234, ok", "123456789012345678901234"),
+        ("call +49 171 5550 123 now", "49 171 5550 123"),
         (r"C:\Users\me\a.txt!", r"C:\Users\me\a.txt"),
     ] {
         let mut names = Vec::new();
@@ -70,6 +71,23 @@ fn a_word_is_found_by_its_stem() {
     }
     assert_eq!(terms("red ring bus ted"), terms("RED RING BUS TED"));
     assert_eq!(terms("requests").len(), 2, "a long word counts as it is, too");
+}
+
+#[test]
+fn a_name_is_found_in_another_spelling() {
+    for (one, other) in [
+        ("+49 171 5550 123", "+491715550123"),
+        ("DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+        ("LH 2451", "lh2451"),
+        ("1,400.50", "1400"),
+        ("Siobhán", "siobhan"),
+        ("Müller", "Mueller"),
+        ("Анной", "Анна"),
+    ] {
+        assert!(terms(one).iter().any(|term| terms(other).contains(term)), "{one} {other}");
+    }
+    let names = |text| terms(text).into_iter().filter(|term| term.kind().is_name()).count();
+    assert_eq!(names("+49 171 5550 123"), 2, "the number and its longest group");
 }
 
 #[test]
