@@ -33,7 +33,7 @@ pub fn grouped(bytes: &[u8], start: usize) -> Option<Grouped> {
 
 /// Returns whether digits before `start` belong to the number there.
 fn continues_number(bytes: &[u8], start: usize) -> bool {
-    let before = bytes[..start].iter().rev().take(2).skip_while(|byte| b" -/.,)'".contains(byte)).next();
+    let before = bytes[..start].iter().rev().take(2).find(|byte| !b" -/.,)'".contains(byte));
     start > 0 && !is_word(bytes[start - 1]) && before.is_some_and(u8::is_ascii_digit)
 }
 

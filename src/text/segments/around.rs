@@ -64,10 +64,7 @@ impl Records {
     fn opened(&self, line: usize) -> Option<Range<usize>> {
         let opener = self.opener()?;
         let opens = |&other: &usize| self.lines[other].key == opener;
-        let first = |opening: usize| {
-            let names = |&other: &usize| self.indent(other) < self.indent(other + 1);
-            (0..opening).rev().take_while(names).last().unwrap_or(opening)
-        };
+        let first = |opening: usize| self.first(opening, opener);
         let behind = (line..self.lines.len()).take(MAX_LINES).filter(opens).map(first);
         let end = behind.clone().find(|&first| first > line);
         // The line may name the record above its first.
@@ -103,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_name_brings_the_lines_of_its_record_and_no_others() {
-        let records: [fn(usize) -> String; 9] = [
+        let records: [fn(usize) -> String; 10] = [
             |i| format!("subject=CN = n{i}.x\nissuer=CN = Corp CA\nnotAfter=Jun {i} 2027\n"),
             |i| format!("commit {:x}\nAuthor: Ann\n\n    tidy n{i}.x\n", i * 7_919_919),
             |i| format!("*** {i}. row ***\n  User: n{i}.x\n  Host: %\n  Max: {}\n", 5_400 + i),
@@ -112,6 +109,7 @@ mod tests {
             |i| format!("def n{i}.x(c):\n    row = c.get('x')\n    return row + {i}\n"),
             |i| format!("src/n{i}.x\n  {i}:5  warning  Missing type\n"),
             |i| format!("## n{i}.x\n\nOwned by Ann.\nCall extension {}.\n", 5_400 + i),
+            |i| format!("n{i}.x\nFlies LH{}07\nTel. 0{}\nPaid {i},20\n", i + 11, i * 791),
             |i| format!("Name n{i}.x\nsize {i} of {}\n{i} is free\n", i * 7),
         ];
         for record in records {

@@ -129,7 +129,7 @@ impl Span {
 /// A text split into pieces.
 ///
 /// The pieces cover the text without gaps (its first 4 GiB; the rest always stays). A flat text has at most one for every 40
-/// bytes, and 8 more; JSON has about as many, and one for each opened container. A piece of JSON includes the key, the comma
+/// bytes, two where it has records of several lines, and 8 more; JSON has about as many, and one for each opened container. A piece of JSON includes the key, the comma
 /// and the brackets that open before its value, and the brackets that close behind it.
 #[derive(Debug)]
 pub struct Segments {
@@ -221,12 +221,14 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        let pieces = units::join(text, &units, &classes, cuts);
+        let records =
+            if matches!(form.kind, Kind::Plain | Kind::Log) { records::named(text, &units) } else { Vec::new() };
+        let pieces = units::join(text, &units, &classes, cuts, &records);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        let parents = Parents::of(text, &pieces, form.kind, form.is_numbered);
+        let parents = Parents::of(text, &units, &pieces, &form, &records);
         (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 

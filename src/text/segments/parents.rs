@@ -1,10 +1,13 @@
-//! Finds for each piece of code or configuration the line that says whose it is: the signature of its function, its section,
-//! its key. Under another one it would say something else.
+//! Finds for each piece of code, configuration or a record the line that says whose it is: the signature of its function, its
+//! section, its key, the name of the record. Under another one it would say something else.
 
 use crate::text::elision;
 
 use super::code::{is_signature, without_number};
-use super::{Class, Kind, Span};
+use super::detect::Detected;
+use super::records::Named;
+use super::units::Unit;
+use super::{Class, Kind, Span, at};
 
 /// No parent.
 const NONE: u32 = u32::MAX;
@@ -36,8 +39,10 @@ enum Form {
 pub struct Parents(Vec<u32>);
 
 impl Parents {
-    /// Finds the parents of `pieces`, which cover `text`. O(n).
-    pub fn of(text: &str, pieces: &[Span], kind: Kind, is_numbered: bool) -> Self {
+    /// Finds the parents of `pieces`, which cover `text` and consist of `units`; `records` are those of a text without other structure.
+    /// O(n).
+    pub fn of(text: &str, units: &[Unit], pieces: &[Span], detected: &Detected, records: &[Named]) -> Self {
+        let Detected { kind, is_numbered, .. } = *detected;
         let bare = |line| if is_numbered { without_number(line).unwrap_or(line) } else { line };
         let lines = |piece: &Span| text[piece.range()].lines().map(bare).filter(|line| !line.trim().is_empty());
         let all_lines = || pieces.iter().flat_map(lines);
@@ -50,7 +55,7 @@ impl Parents {
             Kind::Plain => form(all_lines()),
             _ => None,
         };
-        let Some(form) = form else { return Self::default() };
+        let Some(form) = form else { return Self::of_records(units, pieces, records) };
         let mut open: Vec<(usize, u32)> = Vec::new();
         let mut parents = Vec::with_capacity(pieces.len());
         for (number, piece) in (0..).zip(pieces) {
@@ -70,10 +75,28 @@ impl Parents {
         Self(parents)
     }
 
+    /// Finds the pieces that name the records of several lines: a value under another name is worse than none.
+    fn of_records(units: &[Unit], pieces: &[Span], records: &[Named]) -> Self {
+        let piece = |unit: usize| pieces.partition_point(|piece| piece.end < units[unit].end);
+        let mut parents = if records.is_empty() { Vec::new() } else { vec![NONE; pieces.len()] };
+        for Named { units, named_by } in records {
+            let (parent, from, to) = (piece(*named_by), piece(units.start), piece(units.end - 1));
+            for (child, of) in (from..).zip(&mut parents[from..=to]) {
+                if child != parent {
+                    *of = at(parent);
+                }
+            }
+        }
+        for Named { named_by, .. } in records {
+            parents[piece(*named_by)] = NONE;
+        }
+        Self(parents)
+    }
+
     /// Adds the parents of what is `kept`.
     pub fn keep(&self, kept: &mut [bool]) {
         for piece in (0..self.0.len()).rev() {
-            // A parent stands before its piece, so that it is met later.
+            // A parent that has one stands before its piece, so that it is met later.
             let is_kept = kept[piece];
             if let Some(parent) = kept.get_mut(self.0[piece] as usize) {
                 *parent |= is_kept;
@@ -197,7 +220,25 @@ mod tests {
     }
 
     #[test]
-    fn records_and_prose_have_no_parents() {
+    fn a_value_of_a_record_stands_under_its_name() {
+        let values =
+            |i: usize| format!("Flies LH{}07 on 2026-05-0{}\nPaid {i},747.63, locker GV{i}NKNJ\n", i + 11, i + 1);
+        let blocks =
+            lines(|i| format!("Elena {}\n{}\n", ["Krug", "Adler", "Nagy", "Lund"][i % 4].repeat(i / 4 + 1), values(i)));
+        let apart = blocks.replace('\n', "\n\n");
+        let card = |i| {
+            format!(
+                "BEGIN:VCARD\nVERSION:3.0\nFN:Elena Krug{i}\nTEL:+44 7370 47947{i}\nNOTE:GV{i}NKNJ locker\nEND:VCARD\n"
+            )
+        };
+        for (text, name) in [(blocks, "Elena Nagy\n"), (apart, "Elena Nagy\n"), (lines(card), "Elena Krug2\n")] {
+            let short = short(&text, &["GV2NKNJ"]);
+            assert!(short.contains(name) && short.matches("Elena").count() == 1, "{short}");
+        }
+    }
+
+    #[test]
+    fn other_records_and_prose_have_no_parents() {
         let records =
             lines(|i| format!("*** {i}. row ***\n  User: somebody with a long name number {i}\n  Max: {i}\n"));
         assert!(!short(&records, &["number 5"]).contains("4. row"));

@@ -10,13 +10,15 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::odd::shape;
-use super::units::Unit;
+use super::units::{SHORT_BYTES, Unit};
 use crate::tokens::BuildMixedHasher;
 
 /// Least records of a text, and lines with a key that tell whether their values are names.
 const MIN_RECORDS: usize = 5;
 /// Most lines of a record.
 pub const MAX_LINES: usize = 64;
+/// Most lines without a key of their own that name a record.
+const MAX_ABOVE: usize = 2;
 /// Least lines of a group with its header, on average, and most of them.
 const MIN_GROUP: usize = 3;
 const MAX_GROUP_LINES: usize = 256;
@@ -89,6 +91,20 @@ pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
     names.into_iter().map(|line| records.lines[line].unit).collect()
 }
 
+/// A record of several lines.
+pub struct Named {
+    pub units: Range<usize>,
+    /// The unit that says whose it is.
+    pub named_by: usize,
+}
+
+/// Returns the records of several lines in `text`. O(n).
+pub fn named(text: &str, units: &[Unit]) -> Vec<Named> {
+    let records = Records::of(text, units).all();
+    // Shorter ones are not cut.
+    if records.len() * SHORT_BYTES as usize > text.len() { Vec::new() } else { records }
+}
+
 pub struct Records {
     pub lines: Vec<Line>,
     /// In the order of their first lines.
@@ -154,6 +170,40 @@ impl Records {
             key != opener && once * 100 >= records * REGULAR && self.keys[key].lines <= 2 * records
         };
         seen.iter().enumerate().any(is_regular)
+    }
+
+    /// Returns the first line of the record that the line `opening` opens by its key: one above it, less indented or without a key
+    /// of its own, names it.
+    pub fn first(&self, opening: usize, opener: usize) -> usize {
+        let is_below = |&line: &usize| self.lines[line].indent < self.lines[line + 1].indent;
+        let indented = (0..opening).rev().take_while(is_below).last();
+        indented.unwrap_or_else(|| {
+            // As many as stand above the first record.
+            let above = self.lines.iter().take(MAX_ABOVE).take_while(|line| line.key != opener).count();
+            let names = |&line: &usize| self.key(line).lines * 100 < self.keys[opener].lines * REGULAR;
+            (0..opening).rev().take(above).take_while(names).last().unwrap_or(opening)
+        })
+    }
+
+    /// Returns the records of several lines.
+    fn all(&self) -> Vec<Named> {
+        let Some(opener) = self.opener() else { return Vec::new() };
+        let starts = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
+        let starts: Vec<usize> = starts.map(|opening| self.first(opening, opener)).collect();
+        if self.lines.len() < starts.len() * MIN_GROUP {
+            return Vec::new();
+        }
+        let ends = starts.iter().skip(1).copied().chain([self.lines.len()]);
+        let records = starts.iter().copied().zip(ends).filter(|(start, end)| (1..MAX_LINES).contains(&(end - start)));
+        let named = records.map(|(start, end)| {
+            let says_nothing = !self.key(start).names() && self.key(start).lines >= MIN_RECORDS;
+            let naming = || (start..end).filter(|&line| self.key(line).names());
+            let named_by = naming().find(|&line| self.key(line).is_wordy()).or_else(|| naming().next());
+            let unit = |line: usize| self.lines[line].unit;
+            let named_by = unit(named_by.filter(|_| says_nothing).unwrap_or(start));
+            Named { units: unit(start)..unit(end - 1) + 1, named_by }
+        });
+        named.collect()
     }
 
     /// Returns the lines of the record that a line is in.

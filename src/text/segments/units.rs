@@ -3,6 +3,7 @@
 use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
 
+use super::records::Named;
 use super::{Class, Span, at};
 
 /// A line, or a part of a long one.
@@ -43,7 +44,7 @@ impl Unit {
 pub const PART_BYTES: (usize, usize) = (120, 300);
 
 /// A shorter piece is joined with a neighbour of its class: a mark would cost more than the piece.
-const SHORT_BYTES: u32 = 40;
+pub const SHORT_BYTES: u32 = 40;
 
 /// Pieces of a text beyond one for every [`SHORT_BYTES`].
 const FREE_PIECES: usize = 8;
@@ -194,14 +195,16 @@ fn rank(bytes: &[u8], position: usize, tags: bool) -> u8 {
 }
 
 /// Joins units to pieces: short neighbours of one class, blank lines with the line before them, and in a text of very short
-/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces, and never an earlier mark: in a
-/// gap it counts for what it says.
-pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Vec<Span> {
+/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces, nor across the starts of `records`,
+/// and never an earlier mark: in a gap it counts for what it says.
+pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize], records: &[Named]) -> Vec<Span> {
+    let mut starts = records.iter().map(|record| record.units.start).peekable();
     let is_cut = |start: u32| cuts.binary_search(&(start as usize)).is_ok();
     let mut pieces: Vec<Span> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
     let mut last_is_mark = false;
-    for (unit, &class) in units.iter().zip(classes) {
+    for (nth, (unit, &class)) in units.iter().zip(classes).enumerate() {
         let source = unit.of(text);
+        let is_start = starts.next_if_eq(&nth).is_some();
         let is_mark = elision::read_gap(source).is_some();
         let is_full = pieces.len() >= unit.start as usize / SHORT_BYTES as usize + FREE_PIECES;
         let joined = pieces.last_mut().filter(|last| {
@@ -209,7 +212,9 @@ pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Ve
             let is_blank = source.len() <= 2 && class == Class::Noise && bytes < at(PART_BYTES.1);
             let is_short = bytes < SHORT_BYTES && last.class == class && unit.end - last.start <= at(PART_BYTES.1);
             // No cut of ours leaves two marks behind each other.
-            is_mark == last_is_mark && (is_full || (!is_mark && !is_cut(unit.start) && (is_blank || is_short)))
+            is_mark == last_is_mark
+                && !is_start
+                && (is_full || (!is_mark && !is_cut(unit.start) && (is_blank || is_short)))
         });
         if let Some(last) = joined {
             last.end = unit.end;

@@ -93,7 +93,7 @@ fn lines_around(text: &str, from: usize) -> Vec<Span> {
         has_headings: false,
         edges: (MAX_LINES_BEFORE, 0),
     };
-    units::join(text, &units, &log::classes(text, &units, &scans(text, &units), &rules), &[])
+    units::join(text, &units, &log::classes(text, &units, &scans(text, &units), &rules), &[], &[])
 }
 
 fn scans(text: &str, units: &[Unit]) -> Vec<Scan> {
