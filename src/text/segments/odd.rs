@@ -18,7 +18,7 @@ use crate::text::elision;
 use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
-use fields::{FieldSpan, FieldValue, Fields, read, spread};
+use fields::{FieldSpan, FieldValue, Fields, has_amounts, read, spread};
 use kinds::{Kinds, kinds};
 
 /// Fewer lines than this have no pattern.
@@ -106,6 +106,7 @@ impl<'l, 't> Compared<'l, 't> {
     fn new(lines: &'l [(usize, &'t str)], fields: Fields) -> Self {
         let step = lines.len().div_ceil(SAMPLE);
         let sampled = (0..lines.len().div_ceil(step)).map(|nth| lines[sampled(nth, step, lines.len())].1);
+        let fields = if fields == Fields::Words && has_amounts(sampled.clone()) { Fields::Amounts } else { fields };
         Self { lines, fields, step, sample: Sample::of(sampled, fields) }
     }
 

@@ -14,6 +14,8 @@ const MIN_START: usize = 3;
 /// Lines in which a value that all have but one, or one in so many, leaves no place for another that occurs once.
 const MIN_CONSTANT: usize = 8;
 const OTHERS_IN: usize = 10;
+/// Fewer lines do not tell that a value which occurs once is odd beside several that do not.
+const MIN_WITH_LONE: usize = 16;
 /// Where values occur less often than this on average, one that occurs once is no odd one.
 const OFTEN: usize = 6;
 /// Most numbers within a field that are compared.
@@ -177,6 +179,9 @@ fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usiz
         return None;
     }
     let often = counted.iter().filter(|(_, count)| *count > 1).count();
+    // Of few lines, too, one value is odd beside a few that are usual.
+    let is_lone = often > 0 && counted.len() == often + 1 && count >= MIN_WITH_LONE.max(often * OFTEN);
+    let strange = if is_lone { strange.max(1) } else { strange };
     if strange > 0 && often * OFTEN <= count {
         counted.retain(|(_, count)| *count > 1);
     }

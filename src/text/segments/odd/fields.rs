@@ -61,6 +61,8 @@ impl FieldSpan {
 pub(super) enum Fields {
     /// Words, numbers, paths, versions.
     Words,
+    /// The same, and numbers with commas: `98,220.40`, `84,50`.
+    Amounts,
     /// Their parts: `lib`, `curl` and `bookworm` of `lib-curl/bookworm`.
     Parts,
 }
@@ -68,7 +70,7 @@ pub(super) enum Fields {
 impl Fields {
     fn classes(self) -> &'static [u8; 256] {
         match self {
-            Self::Words => &CLASSES,
+            Self::Words | Self::Amounts => &CLASSES,
             Self::Parts => &PART_CLASSES,
         }
     }
@@ -82,7 +84,16 @@ pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
     let (mut shape, mut at) = (u64::from(is_rule), 0);
     while at < bytes.len() {
         let start = at;
-        at = if is_ascii { at + run(&bytes[at..], classes, |class| class != 0) } else { field_end(bytes, classes, at) };
+        let end = |at| {
+            if is_ascii { at + run(&bytes[at..], classes, |class| class != 0) } else { field_end(bytes, classes, at) }
+        };
+        at = end(at);
+        while of == Fields::Amounts && at > start && bytes[at - 1].is_ascii_digit() && bytes.get(at) == Some(&b',') {
+            match at + behind_comma(&bytes[at..]) {
+                same if same == at => break,
+                next => at = end(next),
+            }
+        }
         if at > start {
             fields.push(FieldSpan { start: at16(start), end: at16(at) });
             shape = spread(shape ^ 1);
@@ -99,6 +110,28 @@ pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
         }
     }
     shape
+}
+
+/// Returns the bytes of a comma and the digits behind it, if these may go on a number: a thousand, or a fraction of one or two digits.
+fn behind_comma(bytes: &[u8]) -> usize {
+    let digits = bytes[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_last = bytes.get(1 + digits) != Some(&b',');
+    if digits == 3 || (digits == 1 || digits == 2) && is_last { 1 + digits } else { 0 }
+}
+
+/// Returns whether the commas of some lines stand in numbers or before spaces: in others they separate columns.
+pub(super) fn has_amounts<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
+    let mut has_any = false;
+    for line in lines {
+        let bytes = line.as_bytes();
+        for at in memchr::memchr_iter(b',', bytes).filter(|at| bytes.get(at + 1).is_some_and(|byte| *byte != b' ')) {
+            if !(at > 0 && bytes[at - 1].is_ascii_digit() && behind_comma(&bytes[at..]) > 0) {
+                return false;
+            }
+            has_any = true;
+        }
+    }
+    has_any
 }
 
 /// Returns the number of bytes of some classes before one of another.
@@ -169,6 +202,12 @@ pub(super) fn number(field: &str) -> Option<f64> {
 /// Returns the value and the unit of a numeric field: its letters, or the prefix of hexadecimal.
 pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
     let bytes = field.as_bytes();
+    if let Some(comma) = memchr::memrchr(b',', bytes) {
+        let is_fraction = behind_comma(&bytes[comma..]) != 4;
+        let (whole, rest) = field.split_at(comma);
+        let point = if is_fraction { "." } else { "" };
+        return measured(&(whole.replace(if is_fraction { ['.', ','] } else { [','; 2] }, "") + point + &rest[1..]));
+    }
     if let [b'0', b'x', hexadecimal @ ..] = bytes {
         let value = |byte: u8| char::from(byte).to_digit(16).map(f64::from);
         let number = hexadecimal.iter().try_fold(0.0, |number, &byte| Some(number * 16.0 + value(byte)?))?;
