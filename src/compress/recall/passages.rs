@@ -1,6 +1,7 @@
 //! Finds the passages that have most of what a message asks for, where the request does not show them.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::conversation::{groups, is_note};
@@ -14,7 +15,7 @@ use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
 use crate::text::names::{capitals_beside, names};
-use crate::text::segments::Kind;
+use crate::text::segments::{self, Kind};
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 use crate::tokens::{TokenCounter, Tokens};
 
@@ -52,6 +53,9 @@ const NEARBY: f32 = 0.5;
 /// Most tokens of a quote for each passage in it.
 const PASSAGE_TOKENS: Tokens = Tokens(200);
 
+/// Most bytes of a record that is quoted whole: about [`PASSAGE_TOKENS`].
+const RECORD_BYTES: usize = 800;
+
 /// Most bytes of a text that is an answer, and most answers.
 const SHORT_TEXT: usize = 400;
 const MAX_ANSWERS: usize = 3;
@@ -78,11 +82,11 @@ impl Search<'_, '_> {
         let mut lost = self.lost(&sources, &terms);
         lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
         let share = self.max_tokens / (lost.len() as u64).max(1);
-        let quotes: Vec<Quote> = lost.iter().filter_map(|lost| self.quote(lost, asked, share)).collect();
+        let quotes: Vec<Quote> = lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share)).collect();
         (!quotes.is_empty()).then(|| ledger::quotes(&quotes, self.language))
     }
 
-    fn quote(&self, lost: &Lost<'_, '_>, asked: &str, max_tokens: Tokens) -> Option<Quote> {
+    fn quote(&self, lost: &Lost<'_, '_>, asked: &str, terms: &Terms, max_tokens: Tokens) -> Option<Quote> {
         let Lost { source: Source { role, call, text, .. }, parts, is_named_later } = lost;
         let is_named_later = *is_named_later;
         let heading = match call {
@@ -97,7 +101,7 @@ impl Search<'_, '_> {
         if tokens <= max_tokens {
             return Some(Quote { heading, is_named_later, text: (*text).to_owned() });
         }
-        let near = lost.excerpt(max_tokens.as_f32() / tokens.as_f32(), marks);
+        let near = lost.excerpt(terms, max_tokens.as_f32() / tokens.as_f32(), marks);
         let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
         let text = if counter.text(&near) <= max_tokens { near } else { cut()?.0 };
         Some(Quote { heading, is_named_later, text })
@@ -109,7 +113,7 @@ impl Search<'_, '_> {
         let mut lost = Found {
             sources,
             shown: Shown::of(&self.view[..self.at], self.made),
-            is_question: terms.is_question,
+            terms,
             lost: Vec::new(),
             known: Vec::new(),
         };
@@ -132,7 +136,7 @@ impl Search<'_, '_> {
 struct Found<'m, 't, 's> {
     sources: &'t [Source<'s>],
     shown: Shown<'m>,
-    is_question: bool,
+    terms: &'m Terms,
     lost: Vec<Lost<'t, 's>>,
     /// Those that the request shows, so that it needs no others.
     known: Vec<(&'t Source<'s>, usize)>,
@@ -142,7 +146,10 @@ impl<'t, 's> Found<'_, 't, 's> {
     /// Adds passages, best first, of at most `max_groups` groups, up to one that the request shows.
     fn add(&mut self, mut passages: impl Iterator<Item = (&'t Source<'s>, usize)>, max_groups: usize) {
         while let Some((source, part)) = passages.next() {
-            let is_shown = self.shown.has(source.message, source.passage(part));
+            let is_shown = self.shown.has(source.message, source.passage(part))
+                && source
+                    .record(part, self.terms)
+                    .is_none_or(|record| self.shown.has(source.message, &source.text[record]));
             let answers = source.answers(self.sources);
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
@@ -152,7 +159,7 @@ impl<'t, 's> Found<'_, 't, 's> {
                     continue;
                 }
                 self.known.push((source, part));
-                if self.is_question {
+                if self.terms.is_question {
                     self.add_summed_up(source, passages);
                 }
                 break;
@@ -224,8 +231,8 @@ struct Lost<'t, 's> {
 
 impl Lost<'_, '_> {
     /// Returns the passages with what stands around them, up to a `share` of the text: more of what follows, which says what they
-    /// are about. Of a table also the first line.
-    fn excerpt(&self, share: f32, marks: Marks<'_>) -> String {
+    /// are about. Of a table also the first line, of a record all of it.
+    fn excerpt(&self, terms: &Terms, share: f32, marks: Marks<'_>) -> String {
         let Source { text, analysis, .. } = self.source;
         let parts = &analysis.parts;
         let mut left = count(text.len()) * share * FILLED;
@@ -242,6 +249,11 @@ impl Lost<'_, '_> {
             keep(0);
         }
         self.parts.iter().for_each(|&part| keep(part));
+        for record in self.parts.iter().filter_map(|&part| self.source.record(part, terms)) {
+            let of_record = |range: &Range<usize>| range.start < record.end && record.start < range.end;
+            let parts = analysis.byte_ranges().enumerate().filter(|(_, (_, range))| of_record(range));
+            parts.for_each(|(part, _)| keep(part));
+        }
         for (before, behind) in [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)] {
             for &part in &self.parts {
                 let around = [part.checked_sub(before).filter(|_| before > 0), Some(part + behind)];
@@ -362,6 +374,18 @@ struct Source<'v> {
 impl Source<'_> {
     fn passage(&self, part: usize) -> &str {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
+    }
+
+    /// Returns the short record of a result that has the part's first term of these: its name alone says nothing.
+    fn record(&self, part: usize, terms: &Terms) -> Option<Range<usize>> {
+        let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| self.role == Role::Tool)?;
+        let mut at = None;
+        scan(&self.text[range.clone()], |term, start| {
+            at = at.or_else(|| terms.asked.contains(term.short()).then_some(range.start + start));
+        });
+        let record = segments::record(self.text, at?)?;
+        let start = record.end - self.text[record.clone()].trim_start().len();
+        Some(start..start + self.text[start..record.end].trim_end().len()).filter(|record| record.len() <= RECORD_BYTES)
     }
 
     /// Returns whether the user asks in a part.
