@@ -117,8 +117,7 @@ fn next_group(bytes: &[u8], end: usize) -> Option<usize> {
 fn goes_on(bytes: &[u8], end: usize) -> bool {
     match bytes[end..] {
         [b':' | b',', next, ..] => next.is_ascii_digit(),
-        [b'-' | b'_' | b'/' | b'.', next, ..] => is_word(next),
-        [next, ..] => is_word(next),
+        [b'-' | b'_' | b'/' | b'.', next, ..] | [next, ..] => is_word(next),
         [] => false,
     }
 }

@@ -422,9 +422,10 @@ fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
         }
     }
     if letters.len() >= 3 {
-        reader.term(Term::new(word, if letters.len() > 6 { TermKind::LongWord } else { TermKind::Word }), start);
-        let stem = cyrillic_stem(&letters);
-        if stem.len() < letters.len() {
+        let (stem, is_long) = (cyrillic_stem(&letters), letters.len() > 6);
+        let kind = if is_long { TermKind::LongWord } else { TermKind::Word };
+        reader.term(Term::new(word, kind), start);
+        if is_long || stem.len() < letters.len() {
             let hash = stem.iter().fold(0, |hash, &letter| of_char(hash, letter));
             reader.term(Term::new(hash, TermKind::Word), start);
         }

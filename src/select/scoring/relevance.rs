@@ -14,15 +14,11 @@ use super::{Author, Document, Scoring, mentioned};
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// Stop words: those of three letters and more in the usual English lists, except "same", which has the stem of a name.
+/// Stop words of three letters and more, a language a line: English as in the usual lists, except "same", which has the stem of a name,
+/// of others what questions consist of. "Wer ist Kwiatek?" asks for one word.
 static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
-    let words = "about after all also and any are because been before being between both but can could did does doing down \
-        during each few for from further get had has have having her here hers him his how into its just let may me might \
-        more most much must not now off once only other our out over own please she should some such tell than that \
-        the their them then there these they this those through too under until very was were what when where which while \
-        who whom whose why will with would yes you your";
     let mut terms = HashSet::new();
-    scan(words, |term, _| {
+    scan(include_str!("stop_words.txt"), |term, _| {
         terms.insert(term.short());
     });
     terms
