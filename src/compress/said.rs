@@ -94,7 +94,7 @@ impl Users {
         let (rare, are_few) = rare_claims(held, says_little, often);
         if are_few || share(talk, all) > MOSTLY_TALK {
             let read = texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said));
-            raise_corrections(read, &rare, are_few);
+            raise_corrections(read, &rare, are_few, |_| true);
         }
         Self { said: texts, questions, rare, often }
     }

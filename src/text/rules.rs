@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::sentences::sentences;
-use claim::{claim, is_asked};
+use claim::{claim, is_asked, is_firm};
 use forms::Form;
 use lexicon::words;
 
@@ -26,6 +26,9 @@ pub use typed::typed;
 
 /// Longest rule; longer sentences are pasted.
 const MAX_RULE_BYTES: usize = 400;
+
+/// Most bytes of a speaker's name before a sentence.
+const MAX_SPEAKER_BYTES: usize = 48;
 
 /// Bytes at each end of a text that may be typed; the middle is pasted, except for rules in it.
 const TYPED_BYTES: usize = 32 << 10;
@@ -39,11 +42,11 @@ const RARE_BYTES: usize = 64;
 pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
     let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
-    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true);
+    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, is_firm);
     let standing = |(text, said): (&&'t str, Said)| {
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (_, sentence) in said.claims.iter().filter(|(claim, _)| STANDING.contains(claim)) {
-            let whole = said.with_antecedent(text, sentence);
+            let whole = with_speaker(text, said.with_antecedent(text, sentence));
             match kept.last_mut().filter(|last| whole.start < last.end) {
                 Some(last) => last.end = whole.end,
                 None => kept.push(whole),
@@ -54,24 +57,40 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     texts.iter().zip(all).map(standing).collect()
 }
 
-/// Returns the `rules` that no text of `shown` has, in order, each once at its last place: the newest, of at most
-/// `max_bytes` together. O(n) in both.
+/// Returns a sentence with who says it before it on its line: `[Bob]`, `<Bob>`, `@bob`.
+fn with_speaker(text: &str, sentence: Range<usize>) -> Range<usize> {
+    let line = text[..sentence.start].rfind('\n').map_or(0, |end| end + 1);
+    let tag = text[line..sentence.start].trim().trim_end_matches(':');
+    let is_between = |open, close| tag.starts_with(open) && tag.ends_with(close) && tag.matches(open).count() == 1;
+    let is_tag = is_between('[', ']') || is_between('<', '>') || tag.starts_with('@') && !tag.contains(' ');
+    if is_tag && tag.len() <= MAX_SPEAKER_BYTES { line..sentence.end } else { sentence }
+}
+
+/// Returns the `rules` that no text of `shown` has, in order, each once at its last place, of at most `max_bytes` together: first
+/// those that say that they hold for good, then others, of both the newest. O(n) in both.
 #[must_use]
 pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -> Vec<&'r str> {
     let shown = shown.iter().map(|text| normal(text)).collect::<Vec<_>>().join("\n");
-    let (mut seen, mut room) = (HashSet::new(), max_bytes);
-    let mut left: Vec<&str> = Vec::new();
-    for &rule in rules.iter().rev() {
+    let mut seen = HashSet::new();
+    let is_left = |(_, rule): &(usize, &&str)| {
         let normal = normal(rule);
-        if normal.is_empty() || shown.contains(&normal) || !seen.insert(normal) {
-            continue;
-        }
+        !normal.is_empty() && !shown.contains(&normal) && seen.insert(normal)
+    };
+    let newest: Vec<(usize, &&str)> = rules.iter().enumerate().rev().filter(is_left).collect();
+    let (firm, others): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, rule)| says_firmly(rule));
+    let (mut room, mut kept) = (max_bytes, Vec::new());
+    for (at, rule) in firm.into_iter().chain(others) {
         let Some(rest) = room.checked_sub(rule.len()) else { break };
         room = rest;
-        left.push(rule);
+        kept.push((at, *rule));
     }
-    left.reverse();
-    left
+    kept.sort_unstable_by_key(|(at, _)| *at);
+    kept.into_iter().map(|(_, rule)| rule).collect()
+}
+
+/// Returns whether a sentence of a rule says that it holds for good, or the user pins it.
+fn says_firmly(rule: &str) -> bool {
+    is_pinned(rule) || sentences_in(rule, 0..rule.len()).into_iter().any(|sentence| is_firm(&rule[sentence]))
 }
 
 /// Returns the sentences of `text` that state a rule. O(n).
@@ -135,6 +154,9 @@ pub fn said(text: &str) -> Said {
         }
         let from = if line.start <= head && head < line.end { head } else { line.start };
         if is_pinned_line(&text[from..line.end]) && line.len() <= MAX_RULE_BYTES {
+            if text[from..line.end].trim().len() <= "#固定".len() {
+                continue;
+            }
             this.claims.push((Claim::Rule, line.start..line.start + text[line.clone()].trim_end().len()));
             continue;
         }
@@ -296,6 +318,45 @@ mod tests {
         ] {
             assert_eq!(standing_rules(&[text]), [rules], "{text}");
         }
+    }
+
+    #[test]
+    fn a_rule_in_a_group_comes_with_who_stated_it() {
+        for (text, rule) in [
+            ("[Bob] I am allergic to peanuts.", "[Bob] I am allergic to peanuts."),
+            ("<Bob> Never call before 9.", "<Bob> Never call before 9."),
+            ("[Bob (12345)]: I am allergic to eggs.", "[Bob (12345)]: I am allergic to eggs."),
+            ("[see the log] fine. Never push to main.", "Never push to main."),
+        ] {
+            assert_eq!(standing_rules(&[text]), [[rule]]);
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_the_work_at_hand_does_not_stand() {
+        for text in [
+            "Don't run the tests yet, just show me the diff.",
+            "Only three lines this time.",
+            "先别提交。",
+            "Hi all",
+            "Translate: 'Never give up'",
+            "#pin",
+        ] {
+            assert_eq!(standing_rules(&[text]), [[""; 0]], "{text}");
+        }
+        assert_eq!(standing_rules(&["From now on always show the diff first, for now in German."])[0].len(), 1);
+    }
+
+    #[test]
+    fn what_says_that_it_holds_for_good_has_room_before_newer_rules() {
+        let orders: Vec<String> = (0..40).map(|i| format!("Only list the files of part {i}.")).collect();
+        let rules: Vec<&str> = ["Never push to main.", "I am allergic to peanuts."]
+            .into_iter()
+            .chain(orders.iter().map(String::as_str))
+            .collect();
+        let left = rules_left_out(&rules, &[], 200);
+        assert_eq!((left[0], left[1], left.last()), (rules[0], rules[1], rules.last()));
+        assert!(left.len() < 10 && left.iter().map(|rule| rule.len()).sum::<usize>() <= 200, "{left:?}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard.state_file import unreadable
 from nanobot_context.host import stored_rules
 from nanobot_context.host.config import nanobot_config_path
-from nanobot_context.plugins.rules import Forgotten, forgotten_file
+from nanobot_context.plugins.rules import Forgotten, forgotten_file, repeated
 
 
 def rules(
@@ -64,10 +64,19 @@ def rules(
         texts = [text for text in texts if text not in gone]
         for text in gone:
             note(f"taken back: {' '.join(text.split())}")
+    sent = repeated(texts, [])
     if as_json:
-        output.print_json([{"rule": text, "said_at": in_force[text] or None} for text in texts])
+        rows = [
+            {"rule": text, "said_at": in_force[text] or None, "has_room": text in sent}
+            for text in texts
+        ]
+        output.print_json(rows)
         return
     for number, text in enumerate(texts, 1):
         prose(f"{number:3}  {' '.join(text.split())}")
+    if without_room := [str(texts.index(text) + 1) for text in texts if text not in sent]:
+        note(
+            f"no room in the system prompt, once their messages are gone: {', '.join(without_room)}"
+        )
     if not texts and not forget:
         note(f"no rules are known of `{key}`")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nanobot_context._core import standing_rules
+from nanobot_context._core import rules_left_out, standing_rules
 from nanobot_context.host.detect import find
 from nanobot_context.host.messages import PUBLIC
 from nanobot_context.host.stored_summary import mark_of, position, said_at, take_out
@@ -21,8 +21,8 @@ from nanobot_context.types import Message
 
 RULES, STATE = "rules", "rules_state"
 
-# The newest ones; some kilobytes of the session's file.
-MAX_RULES = 100
+# Some kilobytes of the session's file.
+MAX_BYTES = 20_000
 
 # Characters of a message that may mention what a rule is about; a longer one is material.
 MAX_SHORT = 400
@@ -68,7 +68,7 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
         for text in standing:
             rules.pop(text, None)
             rules[text] = said_at(message)
-    rules = dict(list(rules.items())[-MAX_RULES:])
+    rules = {text: rules[text] for text in rules_left_out(list(rules), [], MAX_BYTES)}
     state = {**mark_of(messages[-1]), "covers": len(messages)}
     if rules or kept:
         metadata |= {RULES: rules, STATE: state}

@@ -28,7 +28,9 @@ from nanobot_context.host.history import History, Section
 from nanobot_context.types import Message
 
 _MAX_BYTES = 2_000
-"""Bytes of rules in a system prompt, and of calls: some 500 tokens each, the newest of them."""
+"""Bytes of calls in a system prompt, the newest of them: some 500 tokens, as for rules."""
+
+_MAX_FORGOTTEN = 100  # rules of a session, the newest taken back
 
 _RULES_HEAD = {
     False: "## Rules and Facts from the User\n\n"
@@ -57,9 +59,17 @@ def with_rules(session: Any, history: list[Message]) -> History:
     if rules := stored_rules.gather(session):
         rules = _forgotten(forgotten_file(nanobot_config_path())).without(session.key, rules)
         shown = [text for _, text in stored_rules.said_in(history)]
-        history.rules = rules_left_out(list(rules), shown, _MAX_BYTES)
+        history.rules = repeated(list(rules), shown)
     history.calls = stored_calls.gather(session).left_out_of(history)
     return history
+
+
+def repeated(rules: list[str], shown: list[str]) -> list[str]:
+    """Return the rules that no text of `shown` has, as far as a system prompt has room for them.
+
+    What says that it holds for good ("never", "from now on", a fact) goes before newer orders.
+    """
+    return rules_left_out(rules, shown, _MAX_BYTES)
 
 
 def rules_section(rules: list[str]) -> str:
@@ -128,7 +138,7 @@ class Forgotten:
             now = datetime.now().isoformat()  # local time without a zone, as nanobot stamps
             known = self._read()
             gone = {**known.get(key, {}), **dict.fromkeys(texts, now)}
-            return {**known, key: dict(list(gone.items())[-stored_rules.MAX_RULES :])}
+            return {**known, key: dict(list(gone.items())[-_MAX_FORGOTTEN:])}
 
         update_state(self.file, changed, timeout_seconds=_LOCK_SECONDS)
 

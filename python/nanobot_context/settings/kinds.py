@@ -33,11 +33,12 @@ def _or_none(expected: str, accepts: Callable[[Any], bool], parse: Callable[[str
     return Kind(
         expected,
         lambda value: value is None or accepts(value),
-        lambda text: None if _is_none(text) else parse(text),
+        lambda text: None if is_none(text) else parse(text),
     )
 
 
-def _is_none(text: str) -> bool:
+def is_none(text: str) -> bool:
+    """Return whether a variable's text says that the setting is not set."""
     return text.strip().lower() in {"none", "null"}
 
 
@@ -97,7 +98,7 @@ WINDOWS = _or_none(
 NAMES = Kind(
     "a list of file names or patterns of them",
     lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)),
-    lambda text: [name.strip() for name in text.split(",") if name.strip() and not _is_none(name)],
+    lambda text: [name.strip() for name in text.split(",") if name.strip() and not is_none(name)],
 )
 FORMAT = Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
 PROMPT = _or_none(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context.errors import SettingsError
-from nanobot_context.settings.kinds import SWITCH, check, invalid, parse_bool, switches_off
+from nanobot_context.settings.kinds import SWITCH, check, invalid, is_none, parse_bool, switches_off
 from nanobot_context.settings.names import ENV_PREFIX, REPLACED, camel_case, snake_case
 from nanobot_context.settings.schema import KINDS
 
@@ -58,6 +58,9 @@ class Place:
                     likely = self.names[match] if match and is_meant else None
                     error = SettingsError(problem, path=path)
                     instead |= leave_out(error, likely, problems, switches_off(value))
+                continue
+            says_none = value is None or (self.is_text and is_none(value))
+            if says_none and not KINDS[name].accepts(None):
                 continue
             try:
                 if name in found:

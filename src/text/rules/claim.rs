@@ -46,6 +46,15 @@ pub(super) const FIRST_WIDE: char = '\u{2e80}';
 
 /// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {
+    read(sentence).map(|(claim, _)| claim)
+}
+
+/// Returns whether a sentence says that it holds for good, or who the user is: "Never push.", but not "Don't push."
+pub fn is_firm(sentence: &str) -> bool {
+    read(sentence).is_some_and(|(_, is_firm)| is_firm)
+}
+
+fn read(sentence: &str) -> Option<(Claim, bool)> {
     let said = sentence.trim();
     if said.len() > MAX_RULE_BYTES {
         return None;
@@ -72,6 +81,21 @@ fn quoted(said: &str) -> Vec<Range<usize>> {
     const MARKS: [char; 8] = ['"', '“', '”', '„', '«', '»', '「', '」'];
     let mut quoted = Vec::new();
     let mut open = None;
+    // An apostrophe stands within a word or behind it.
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    for (at, _) in said.match_indices('\'') {
+        match open {
+            None if !is_letter(said[..at].chars().next_back()) && is_letter(said[at + 1..].chars().next()) => {
+                open = Some(at + 1)
+            }
+            Some(from) if !is_letter(said[at + 1..].chars().next()) => {
+                quoted.push(from..at);
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    open = None;
     for (at, mark) in said.char_indices().filter(|(_, c)| MARKS.contains(c)) {
         match open.take() {
             Some(from) => quoted.push(from..at),

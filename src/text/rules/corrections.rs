@@ -30,9 +30,74 @@ const MAX_BYTES: usize = 120;
 /// Letters of scripts without spaces, between the punctuation before and the full-width forms behind them.
 const WIDE: Range<char> = '\u{3040}'..'\u{ff00}';
 
+/// Words of rules that forbid, and of sentences that permit.
+const FORBIDDING: [&str; 31] = [
+    "never",
+    "not",
+    "don",
+    "dont",
+    "no",
+    "stop",
+    "avoid",
+    "without",
+    "forbidden",
+    "hands",
+    "off",
+    "nie",
+    "niemals",
+    "nicht",
+    "kein",
+    "keine",
+    "jamais",
+    "pas",
+    "nunca",
+    "jamás",
+    "mai",
+    "non",
+    "não",
+    "niet",
+    "nooit",
+    "geen",
+    "nigdy",
+    "не",
+    "никогда",
+    "ніколи",
+    "asla",
+];
+const FORBIDDING_WIDE: [&str; 8] = ["不", "别", "別", "勿", "禁", "ない", "ません", "금지"];
+const PERMITTING: [&str; 19] = [
+    "is",
+    "are",
+    "can",
+    "may",
+    "ok",
+    "okay",
+    "fine",
+    "allowed",
+    "ist",
+    "darf",
+    "darfst",
+    "est",
+    "peux",
+    "peut",
+    "puedes",
+    "puede",
+    "può",
+    "pode",
+    "можно",
+];
+const PERMITTING_WIDE: [&str; 5] = ["可以", "允许", "能", "いい", "괜찮"];
+
+/// Words that start rules of any subject.
+const STARTING_ANY: [&str; 9] = ["only", "do", "please", "let", "make", "always", "keep", "the", "you"];
+
 /// A word of a rule.
 struct Subject {
     claim: Claim,
+    /// Whether one word tells that a sentence is about the rule.
+    is_enough: bool,
+    /// Whether the rule forbids: an order with this word is what it forbids, and takes nothing back.
+    forbids: bool,
     mentions: usize,
     /// The newest sentence with it that claims less: its text and range.
     newest: Option<(usize, Range<usize>)>,
@@ -41,8 +106,14 @@ struct Subject {
 type Subjects = HashMap<u64, Subject, BuildMixedHasher>;
 
 /// Gives the claim of a rule to the newest sentence that corrects it, in what the user says in `texts`, oldest first. What claims
-/// none of `rare` is no rule; `are_few` says whether these are few together. O(n).
-pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, rare: &[Claim], are_few: bool) {
+/// none of `rare` is no rule; `are_few` says whether these are few together. One word of a rule for which `is_enough` holds tells what
+/// is about it; for others a sentence also begins as one of them does. O(n).
+pub fn raise_corrections<'t>(
+    texts: impl Iterator<Item = (&'t str, &'t mut Said)>,
+    rare: &[Claim],
+    are_few: bool,
+    is_enough: impl Fn(&str) -> bool + Copy,
+) {
     let mut texts: Vec<_> = texts.collect();
     let is_rule = |claim: Claim| claim >= LEAST && rare.contains(&claim);
     let states_rules = |said: &Said| said.claims.iter().any(|(claim, _)| is_rule(*claim));
@@ -52,7 +123,7 @@ pub fn raise_corrections<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)
     let is_rare = |subject: &Subject| subject.mentions <= max_mentions;
     let mut subjects = Subjects::default();
     for (index, (text, said)) in texts.iter().enumerate().skip(first).filter(|(_, (text, _))| text.len() <= max_bytes) {
-        read(index, text, said, is_rule, is_rare, &mut subjects);
+        read(index, text, said, (is_rule, is_enough), is_rare, &mut subjects);
     }
     for Subject { claim, newest, .. } in subjects.into_values().filter(is_rare) {
         let Some((index, sentence)) = newest else { continue };
@@ -70,7 +141,7 @@ fn read(
     index: usize,
     text: &str,
     said: &Said,
-    is_rule: impl Fn(Claim) -> bool,
+    (is_rule, is_enough): (impl Fn(Claim) -> bool, impl Fn(&str) -> bool),
     is_rare: impl Fn(&Subject) -> bool,
     subjects: &mut Subjects,
 ) {
@@ -85,19 +156,50 @@ fn read(
         let claim = claims.peek().filter(|(_, at)| at.start < sentence.end).map(|(claim, _)| *claim);
         let said = text[sentence.clone()].trim();
         let is_correction = said.len() <= MAX_BYTES && !is_asked(said);
+        let is_order = matches!(claim, Some(Claim::Wish | Claim::Order)) || starts_with_forbidden(said, subjects);
+        let is_same_request = starts_as_known(said, subjects);
+        let rule = claim.filter(|claim| is_rule(*claim));
+        let new = rule.map(|claim| (claim, is_enough(said), forbids(said)));
         for word in subjects_of(said) {
             if let Some(subject) = subjects.get_mut(&word) {
                 subject.mentions += 1;
-                if is_correction && claim < Some(subject.claim) {
+                let is_about = (subject.is_enough || is_same_request) && !(is_order && subject.forbids);
+                if is_correction && is_about && claim < Some(subject.claim) {
                     subject.newest = Some((index, sentence.clone()));
                 }
             }
-            if let Some(claim) = claim.filter(|claim| is_rule(*claim)) {
-                let subject = subjects.entry(word).or_insert(Subject { claim, mentions: 1, newest: None });
+            if let Some((claim, is_enough, forbids)) = new {
+                let new = Subject { claim, is_enough, forbids, mentions: 1, newest: None };
+                let subject = subjects.entry(word).or_insert(new);
                 subject.claim = subject.claim.max(claim);
             }
         }
     }
+}
+
+/// Returns whether a sentence begins with a word of a rule and has another: "Use tabs after all."
+fn starts_as_known(said: &str, subjects: &Subjects) -> bool {
+    let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    if STARTING_ANY.contains(&&*first) || FORBIDDING.contains(&&*first) {
+        return false;
+    }
+    let mut words = subjects_of(said).map(|word| subjects.contains_key(&word));
+    words.next() == Some(true) && words.any(|is_known| is_known)
+}
+
+/// Returns whether a sentence begins with a word of what is forbidden, and none that permits: "push to main again".
+fn starts_with_forbidden(said: &str, subjects: &Subjects) -> bool {
+    let is_forbidden = |word: u64| subjects.get(&word).is_some_and(|subject| subject.forbids);
+    subjects_of(said).next().is_some_and(is_forbidden) && !has_word(said, &PERMITTING, &PERMITTING_WIDE)
+}
+
+fn forbids(rule: &str) -> bool {
+    has_word(rule, &FORBIDDING, &FORBIDDING_WIDE)
+}
+
+fn has_word(said: &str, words: &[&str], wide: &[&str]) -> bool {
+    let mut own = said.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    own.any(|word| words.contains(&&*word)) || wide.iter().any(|word| said.contains(word))
 }
 
 /// Returns the hashes of the words that may name a subject; in scripts without spaces, of each two characters.
@@ -119,12 +221,14 @@ fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::rules::said;
+    use crate::text::rules::{said, standing_rules};
 
     /// Returns the sentences of some messages that claim at least [`LEAST`].
     fn held<'t>(texts: &[&'t str]) -> Vec<&'t str> {
         let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
-        raise_corrections(texts.iter().copied().zip(&mut all), &[Claim::Rule, Claim::Wish, Claim::Fact], true);
+        raise_corrections(texts.iter().copied().zip(&mut all), &[Claim::Rule, Claim::Wish, Claim::Fact], true, |_| {
+            true
+        });
         let held = |(text, said): (&&'t str, Said)| {
             let held = said.claims.into_iter().filter(|(claim, _)| *claim >= LEAST);
             held.map(|(_, at)| text[at].trim()).collect::<Vec<_>>()
@@ -141,6 +245,19 @@ mod tests {
             held(&["以后都用8080端口。", "今天不错。还是7070端口吧。"]),
             ["以后都用8080端口。", "还是7070端口吧。"]
         );
+    }
+
+    #[test]
+    fn an_order_to_do_what_is_forbidden_takes_nothing_back() {
+        let standing = |texts: [&'static str; 2]| standing_rules(&texts).pop().unwrap();
+        let bans = "Never push to main. Don't delete anything.";
+        for order in ["Push it please.", "Delete the old logs.", "push to main again"] {
+            assert_eq!(standing([bans, order]), [""; 0], "{order}");
+        }
+        for other in ["Main is fine for a push today.", "main can be pushed to"] {
+            assert_eq!(standing([bans, other]), [other]);
+        }
+        assert_eq!(standing(["不要删除任何文件。", "删除旧日志。"]), [""; 0]);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub enum Sign {
     Auxiliary,
     /// Said of the user, it holds for long: a name, a diet.
     Lasting,
+    /// Holds for the work at hand: "yet", "this time".
+    Once,
     /// A verb that asks for something, in a sentence of a few words.
     Verb,
     /// Tells of the user, or of what holds, in a brief sentence: "Tables I can do without."
@@ -210,6 +212,7 @@ fn sign(kind: &str) -> Sign {
         "asking" => Sign::Asking,
         "auxiliary" => Sign::Auxiliary,
         "lasting" => Sign::Lasting,
+        "once" => Sign::Once,
         _ => Sign::Bound,
     }
 }

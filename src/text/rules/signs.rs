@@ -38,6 +38,30 @@ const HAPPENED: [&str; 21] = [
     "found", "felt", "gave", "kept", "left", "lost", "happens",
 ];
 
+/// What "in this …" is no work at hand.
+const PLACES: [&str; 20] = [
+    "project",
+    "repo",
+    "repository",
+    "codebase",
+    "house",
+    "home",
+    "team",
+    "company",
+    "session",
+    "chat",
+    "conversation",
+    "channel",
+    "group",
+    "thread",
+    "account",
+    "workspace",
+    "family",
+    "office",
+    "machine",
+    "computer",
+];
+
 /// Most characters of a heading behind "rule".
 const MAX_HEADING_CHARS: usize = 40;
 
@@ -97,6 +121,8 @@ pub struct Signs {
     is_open: bool,
     /// Whether the sentence has so few words that they may be weak signs.
     is_short: bool,
+    /// Whether a word says of it that it holds for good, wherever it stands: "never", but not "don't".
+    is_firm: bool,
     /// How many words of scripts with spaces it has.
     word_count: usize,
     /// What it mentions in quotation marks.
@@ -112,8 +138,16 @@ impl Signs {
         self.quoted.iter().any(|quoted| quoted.contains(&at))
     }
 
-    /// Returns the claim of the sentence.
-    pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<Claim> {
+    /// Returns the claim of the sentence, and whether it says that it holds for good.
+    pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<(Claim, bool)> {
+        let (is_firm, is_once) = (self.is_firm, self.signs.contains(&Sign::Once));
+        match self.strongest(is_brief, is_stated)? {
+            Claim::Rule if is_once && !is_firm => Some((Claim::Order, false)),
+            claim => Some((claim, is_firm || claim == Claim::Fact)),
+        }
+    }
+
+    fn strongest(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<Claim> {
         let has = |sign| self.signs.contains(&sign);
         if (self.is_asked || has(Sign::Inquires)) && !self.is_open {
             return (self.is_short && has(Sign::May) && has(Sign::Next)).then_some(Claim::Wish);
@@ -244,7 +278,8 @@ impl Signs {
     fn holds(&self, sign: Sign, found: &FoundPhrase<'_>, clause: &Clause) -> bool {
         match found.place {
             Position::Start => clause.is_start || sign == Sign::Asks || clause.is_comma && starts_again(sign, found),
-            Position::First => clause.is_first,
+            // Not the last word: "Hi all".
+            Position::First => clause.is_first && found.words_behind > 0,
             Position::End => found.words_behind == 0,
             Position::Last => (1..=2).contains(&found.words_behind),
             Position::Comma => clause.is_comma && (1..=MAX_CONTRAST_WORDS).contains(&found.words_behind),
@@ -273,6 +308,8 @@ impl Signs {
                 self.meet(sign);
             }
             Sign::Verb if self.word_count > MAX_ASKING_WORDS => {}
+            Sign::Once if words(found.behind).nth(found.rest.len()).is_some_and(|(_, next)| PLACES.contains(&next)) => {
+            }
             Sign::Setting if !is_set(found.behind, found.rest) => {}
             Sign::Claims(Claim::Rule)
                 if found.place == Position::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
@@ -284,7 +321,10 @@ impl Signs {
             }
             Sign::Claims(Claim::Trait) if is_anywhere && (is_told(&PRONOUNS) || is_told(&SPEAKERS)) => {}
             Sign::Bound | Sign::Hint if clause.is_start && !self.is_open => {}
-            _ => self.meet(sign),
+            _ => {
+                self.is_firm |= is_anywhere && matches!(sign, Sign::Claims(Claim::Rule) | Sign::Setting);
+                self.meet(sign);
+            }
         }
         Some(())
     }
@@ -353,7 +393,10 @@ impl Signs {
                     Sign::Plain => plain_end = end,
                     Sign::Inquires if said[..at].contains(char::is_alphanumeric) => {}
                     Sign::Asks => self.is_open |= self.is_asked,
-                    _ => self.meet(*sign),
+                    _ => {
+                        self.is_firm |= *place == Position::Anywhere && *sign == Sign::Claims(Claim::Rule);
+                        self.meet(*sign);
+                    }
                 }
             }
         }

@@ -12,7 +12,7 @@ import pytest
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import SETTINGS_FILE, Settings, load_settings, load_usable_settings
 from nanobot_context.settings.kept import keep_off, keep_settings
-from nanobot_context.settings.names import camel_case, env_name
+from nanobot_context.settings.names import camel_case, env_name, snake_case
 
 
 @pytest.fixture
@@ -167,7 +167,6 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
     ("key", "value"),
     [
         ("contextCompression", "maybe"),
-        ("contextCompression", None),
         ("toolResultSoftLimit", 0),
         ("toolResultSoftLimit", 1.01),
         ("toolResultHardLimit", float("nan")),
@@ -183,7 +182,6 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
         ("eventsMaxBytes", 0),
         ("eventsMaxBytes", 2**64),
         ("summaryTimeoutSeconds", 0),
-        ("emergencyRatio", None),
     ],
 )
 def test_a_value_out_of_range_is_refused(config: Path, key: str, value: Any) -> None:
@@ -191,6 +189,17 @@ def test_a_value_out_of_range_is_refused(config: Path, key: str, value: Any) -> 
     with pytest.raises(SettingsError) as caught:
         load_settings(config, {})
     assert caught.value.path == key
+
+
+@pytest.mark.parametrize("key", ["contextCompression", "emergencyRatio", "keepRules"])
+def test_null_and_none_mean_not_set(config: Path, key: str) -> None:
+    write(config.parent / "nanobot-context.json", {key: None})
+    assert load_settings(config, {}).settings == Settings()
+    assert load_settings(config, {}).sources == {}
+    assert (
+        load_settings(config.parent / "other.json", {env_name(snake_case(key)): "none"}).sources
+        == {}
+    )
 
 
 @pytest.mark.parametrize("text", ["maybe", "2"])
@@ -380,7 +389,7 @@ def test_a_main_switch_that_says_on_in_other_words_is_on(config: Path, said: obj
     assert load_usable_settings(config).settings.context_compression is True
 
 
-@pytest.mark.parametrize("value", ["disabled", "关", None, [], 0.0])
+@pytest.mark.parametrize("value", ["disabled", "关", [], 0.0])
 def test_a_main_switch_that_cannot_be_used_is_off_when_nanobot_has_dropped_it(
     tmp_path: Path, value: object
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nanobot_context.guard.state_file import set_aside
-from nanobot_context.host.stored_rules import MAX_RULES, read
+from nanobot_context.host.stored_rules import MAX_BYTES, read
 from nanobot_context.plugins.rules import Forgotten, rules_section
 
 Messages = list[dict[str, Any]]
@@ -51,8 +51,17 @@ def test_only_the_user_states_rules_and_the_newest_are_kept() -> None:
         {"role": "user"},
     ]
     assert list(read(others, {}, {})) == ["Never use tabs."]
-    many = said(*(f"Never touch file {number}." for number in range(MAX_RULES + 5)))
-    assert next(iter(read(many, {}, {}))) == "Never touch file 5."
+    bans = [f"Never touch file {number:04}." for number in range(MAX_BYTES // 20)]
+    kept = list(read(said("I am allergic to nuts.", *bans), {}, {}))
+    assert kept == bans[-len(kept) :]
+    assert MAX_BYTES - 30 < sum(map(len, kept)) <= MAX_BYTES
+
+
+def test_what_holds_for_good_outlives_newer_orders() -> None:
+    orders = [f"Only list the files of part {number:04}." for number in range(MAX_BYTES // 30)]
+    kept = list(read(said("I am allergic to nuts.", *orders), {}, {}))
+    assert kept[0] == "I am allergic to nuts."
+    assert kept[1:] == orders[-len(kept) + 1 :]
 
 
 @pytest.mark.parametrize(
