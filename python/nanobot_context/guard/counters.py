@@ -142,10 +142,14 @@ class Counters:
 
     def _begin(self, since: datetime | None = None) -> None:
         """Schedule a save of counts that began at `since` or now. The lock must be held."""
-        began = (since or datetime.now(UTC)).isoformat(timespec="seconds")
-        self._since = min(self._since or began, began)
+        self._began(since or datetime.now(UTC))
         if self.file is not None or self.requests is not None:
             self._save_later()
+
+    def _began(self, at: datetime) -> None:
+        """Note that something was counted at that time. The lock must be held."""
+        began = at.isoformat(timespec="seconds")
+        self._since = min(self._since or began, began)
 
     def _save_later(self) -> None:
         """Start the timer, unless it runs. The lock must be held."""
@@ -168,6 +172,8 @@ class Counters:
             record = fused("record a request", partial(self._record, one), None)
             with self._lock:
                 self._count(record.numbers if record else {"requests": 1})
+                # What ended while others were saved began behind them.
+                self._began(datetime.fromisoformat(one.trace.at))
             # Without nanobot's folder there is no nanobot to keep a file for.
             file = self.requests
             if record is not None and file is not None and file.path.parent.parent.is_dir():
@@ -198,6 +204,8 @@ class Counters:
             with self._lock:
                 timer, new, also = self._timer, Counts(self._since, **self._new), self._also
                 self._reset()
+                if self._ended:
+                    self._save_later()
             if timer is not None:
                 timer.cancel()
             if new.since is not None and self.file is not None:

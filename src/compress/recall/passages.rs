@@ -376,9 +376,10 @@ impl Source<'_> {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }
 
-    /// Returns the short record of a result that has the part's first term of these: its name alone says nothing.
+    /// Returns the short record of a result, or of pasted data, that has the part's first term of these: its name alone says nothing.
     fn record(&self, part: usize, terms: &Terms) -> Option<Range<usize>> {
-        let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| self.role == Role::Tool)?;
+        let is_record = self.role == Role::Tool || self.analysis.is_material();
+        let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| is_record)?;
         let mut at = None;
         scan(&self.text[range.clone()], |term, start| {
             at = at.or_else(|| terms.asked.contains(term.short()).then_some(range.start + start));

@@ -86,7 +86,7 @@ fn quoted(said: &str) -> Vec<Range<usize>> {
     for (at, _) in said.match_indices('\'') {
         match open {
             None if !is_letter(said[..at].chars().next_back()) && is_letter(said[at + 1..].chars().next()) => {
-                open = Some(at + 1)
+                open = Some(at + 1);
             }
             Some(from) if !is_letter(said[at + 1..].chars().next()) => {
                 quoted.push(from..at);

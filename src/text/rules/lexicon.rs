@@ -42,6 +42,8 @@ pub enum Sign {
     Auxiliary,
     /// Said of the user, it holds for long: a name, a diet.
     Lasting,
+    /// Holds for good, wherever the word stands: "never", but not "don't".
+    Firm,
     /// Holds for the work at hand: "yet", "this time".
     Once,
     /// A verb that asks for something, in a sentence of a few words.

@@ -121,8 +121,6 @@ pub struct Signs {
     is_open: bool,
     /// Whether the sentence has so few words that they may be weak signs.
     is_short: bool,
-    /// Whether a word says of it that it holds for good, wherever it stands: "never", but not "don't".
-    is_firm: bool,
     /// How many words of scripts with spaces it has.
     word_count: usize,
     /// What it mentions in quotation marks.
@@ -140,7 +138,7 @@ impl Signs {
 
     /// Returns the claim of the sentence, and whether it says that it holds for good.
     pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<(Claim, bool)> {
-        let (is_firm, is_once) = (self.is_firm, self.signs.contains(&Sign::Once));
+        let [is_firm, is_once] = [Sign::Firm, Sign::Once].map(|sign| self.signs.contains(&sign));
         match self.strongest(is_brief, is_stated)? {
             Claim::Rule if is_once && !is_firm => Some((Claim::Order, false)),
             claim => Some((claim, is_firm || claim == Claim::Fact)),
@@ -322,8 +320,10 @@ impl Signs {
             Sign::Claims(Claim::Trait) if is_anywhere && (is_told(&PRONOUNS) || is_told(&SPEAKERS)) => {}
             Sign::Bound | Sign::Hint if clause.is_start && !self.is_open => {}
             _ => {
-                self.is_firm |= is_anywhere && matches!(sign, Sign::Claims(Claim::Rule) | Sign::Setting);
                 self.meet(sign);
+                if is_anywhere && matches!(sign, Sign::Claims(Claim::Rule) | Sign::Setting) {
+                    self.meet(Sign::Firm);
+                }
             }
         }
         Some(())
@@ -394,8 +394,10 @@ impl Signs {
                     Sign::Inquires if said[..at].contains(char::is_alphanumeric) => {}
                     Sign::Asks => self.is_open |= self.is_asked,
                     _ => {
-                        self.is_firm |= *place == Position::Anywhere && *sign == Sign::Claims(Claim::Rule);
                         self.meet(*sign);
+                        if *place == Position::Anywhere && *sign == Sign::Claims(Claim::Rule) {
+                            self.meet(Sign::Firm);
+                        }
                     }
                 }
             }

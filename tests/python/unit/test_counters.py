@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,6 +92,26 @@ def test_what_is_counted_is_saved_before_long_and_by_a_thread_of_its_own(
         timer.join(30)
     assert saved(file)["requests"] == 1
     counters.close()
+
+
+def test_a_request_that_ends_while_others_are_saved_is_counted(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = SimpleNamespace(at="2026-01-01T00:00:00+00:00", is_subagent=False)
+    ended: Any = SimpleNamespace(trace=trace, place="")
+    counters = Counters(file)
+    counters.add_request(ended)
+    work_off = counters._work_off
+
+    def and_one_more() -> None:
+        work_off()
+        counters.add_request(ended)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(counters, "_work_off", and_one_more)
+        counters.save()
+    counters.close()
+    assert saved(file)["requests"] == 2
 
 
 WRITER = """
