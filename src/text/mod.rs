@@ -5,6 +5,7 @@
 pub mod analysis;
 pub mod bytes;
 pub mod conclusions;
+mod dates;
 pub mod elision;
 pub mod envelope;
 pub mod estimate;

@@ -3,13 +3,14 @@
 //! A term is a hash: conversations are compared without their text. Case is ignored. An identifier is a term as a whole and
 //! in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word is a term by its
 //! stem, so that a question with `arrived` finds `arrives`, and a name that is spelled in several ways is one in its plainest
-//! spelling, too ([`super::spelling`]).
+//! spelling, too ([`super::spelling`], [`super::dates`]).
 
 use super::estimate::index;
 
 use super::bytes::{
     DIGIT, HUMP, UNDERSCORE, Word, class, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
 };
+use super::dates::spellings;
 use super::spelling::{cyrillic_stem, grouped, in_ascii};
 
 /// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
@@ -130,7 +131,7 @@ pub fn read(text: &str, reader: &mut impl TextReader) {
     while at < bytes.len() {
         let byte = bytes[at];
         if is_word(byte) {
-            at = chunk(bytes, at, reader);
+            at = chunk(text, at, reader);
         } else if byte < 0x80 {
             if byte == b'"' && !is_escaped(bytes, at) {
                 reader.character(at, '"');
@@ -234,7 +235,8 @@ impl<I: Iterator<Item = usize>, R: TextReader> TextReader for Parts<'_, I, R> {
 const MAX_JOINED: usize = 200;
 
 /// Scans words joined by punctuation, from `start`; returns the index behind them.
-fn chunk<R: TextReader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
+fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
+    let bytes = text.as_bytes();
     let mut at = start;
     let (mut words, mut slash, mut other) = (0, false, false);
     // where the last segment of a path starts
@@ -265,6 +267,11 @@ fn chunk<R: TextReader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
             other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
         }
     };
+    if R::TERMS && bytes[start].is_ascii_digit() {
+        for date in spellings(text, start) {
+            reader.term(Term::new(hash(date.as_bytes()), TermKind::Joined), start);
+        }
+    }
     if R::TERMS
         && let Some(name) = grouped(bytes, start)
     {

@@ -1,0 +1,249 @@
+//! Finds dates and times that people write in several ways: `3 October`, `October 3rd`, `3.10.`, `10月3日` are `10-03`, as is
+//! `2026-10-03`; `2:30 pm` is `14:30`.
+//!
+//! Terms ([`super::terms`]) of a text besides its words, so that either way of writing finds the other. The time of a log's line, to
+//! the second, is none.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+/// Names of the months, by language: a question may have another than the text.
+const MONTHS: [&str; 12] = [
+    "january jan januar jänner janvier enero gennaio janeiro januari stycznia января січня ocak",
+    "february feb februar février fevrier febrero febbraio fevereiro februari lutego февраля лютого şubat",
+    "march mar märz mars marzo março maart marca марта березня mart",
+    "april apr avril abril aprile kwietnia апреля квітня nisan",
+    "may mai mayo maggio maio mei maja мая травня mayıs",
+    "june jun juni juin junio giugno junho czerwca июня червня haziran",
+    "july jul juli juillet julio luglio julho lipca июля липня temmuz",
+    "august aug août aout agosto augustus sierpnia августа серпня ağustos",
+    "september sep sept septembre septiembre settembre setembro września сентября вересня eylül",
+    "october oct oktober okt octobre octubre ottobre outubro października октября жовтня ekim",
+    "november nov novembre noviembre novembro listopada ноября листопада kasım",
+    "december dec dezember dez décembre decembre diciembre dicembre dezembro grudnia декабря грудня aralık",
+];
+
+/// Most bytes of a date with its year, and of one with its time.
+const MAX_BYTES: usize = 48;
+const STAMP_BYTES: usize = 24;
+
+/// Words between a day and its month: `3 de octubre`, `3rd of October`.
+const BETWEEN: [&str; 4] = ["de ", "of ", "di ", "d'"];
+
+/// Returns the number of a month's name in small letters.
+fn month(name: &str) -> Option<usize> {
+    static NUMBERS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+        let numbered =
+            MONTHS.iter().zip(1..).flat_map(|(names, number)| names.split(' ').map(move |name| (name, number)));
+        numbered.collect()
+    });
+    NUMBERS.get(name).copied()
+}
+
+/// Returns whether the number of so many digits may be of a date or a time, by what stands beside it.
+fn may_be(bytes: &[u8], start: usize, length: usize) -> bool {
+    let next = bytes.get(start + length).copied().unwrap_or_default();
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte >= 0x80;
+    let follows_word = || matches!(bytes[..start], [.., before, b' '] if is_letter(before) || before == b'.');
+    match length {
+        1 | 2 => matches!(next, b'.' | b'/' | b' ' | b'-' | b':') || is_letter(next) || follows_word(),
+        4 => matches!(next, b'.' | b'/' | b'-') || next >= 0x80,
+        8 => true,
+        _ => false,
+    }
+}
+
+/// Returns the other ways to write the date or the time whose first digit is at `start`; O(1).
+pub fn spellings(text: &str, start: usize) -> Vec<String> {
+    let mut spellings = Vec::new();
+    let rest = &text[start..text.floor_char_boundary(text.len().min(start + MAX_BYTES))];
+    let length = digits(rest);
+    let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
+    if !may_be(text.as_bytes(), start, length) {
+        return spellings;
+    }
+    let first = number(&rest[..length]);
+    let mut add = |year: Option<usize>, month: usize, day: usize| {
+        if (1..=12).contains(&month) && (1..=31).contains(&day) {
+            let mut date = String::new();
+            let _ = write!(date, "{month:02}-{day:02}");
+            spellings.extend(year.filter(|year| (1900..2200).contains(year)).map(|year| format!("{year}-{date}")));
+            spellings.push(date);
+        }
+    };
+    let behind = &rest[length..];
+    match length {
+        8 => add(None, first / 100 % 100, first % 100),
+        4 => {
+            let mut parts = behind.split(['-', '/', '.']).skip(1).map(|part| number(&part[..digits(part)]));
+            if let (true, Some(month), Some(day)) = (behind.starts_with(['-', '/', '.']), parts.next(), parts.next()) {
+                add(None, month, day);
+            } else if let Some((month, day)) = wide(behind.strip_prefix('年')) {
+                add(Some(first), month, day);
+            }
+        }
+        1 | 2 => {
+            if let Some((month, day)) = wide(Some(rest)) {
+                add(None, month, day);
+            } else if let Some(other) = behind.strip_prefix(['.', '/']).filter(|other| (1..=2).contains(&digits(other)))
+            {
+                let (second, behind) = (number(&other[..digits(other)]), &other[digits(other)..]);
+                let year = behind.strip_prefix(['.', '/']).map_or("", |year| &year[..digits(year)]);
+                // "3.10" may be a number.
+                if year.len() == 4 || year.len() == 2 || behind.starts_with(". ") || behind == "." {
+                    let year = (year.len() == 4).then(|| number(year));
+                    add(year, second, first);
+                    if rest[length..].starts_with('/') && first != second {
+                        add(year, first, second);
+                    }
+                }
+            } else if let Some((month, behind)) = month_behind(behind) {
+                add(year_of(behind), month, first);
+            } else if let Some(month) = month_before(&text[..start]) {
+                add(year_of(behind.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ',')), month, first);
+            } else if let Some(time) = half_day(first, behind) {
+                spellings.push(time);
+            }
+        }
+        _ => {}
+    }
+    if is_stamp(rest) {
+        spellings.clear();
+    }
+    spellings
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take(9).take_while(u8::is_ascii_digit).count()
+}
+
+/// Returns whether a time to the second follows a date, or an hour: a log's.
+fn is_stamp(text: &str) -> bool {
+    let line = &text.as_bytes()[..text.len().min(STAMP_BYTES)];
+    let is_time = |at: &[u8]| matches!(at, [a, b, b':', c, d, b':', e, f] if [a, b, c, d, e, f].iter().all(|byte| byte.is_ascii_digit()) && [*e, *f] != *b"00");
+    line.windows(8).any(is_time)
+}
+
+/// Returns month and day of `10月3日`.
+fn wide(text: Option<&str>) -> Option<(usize, usize)> {
+    let text = text?;
+    let month = &text[..digits(text)];
+    let day = text[month.len()..].strip_prefix('月')?;
+    Some((month.parse().ok()?, day[..digits(day)].parse().ok()?))
+}
+
+/// Returns the month behind a day, and what follows: `. Oktober`, ` de octubre`, `rd of October`.
+fn month_behind(behind: &str) -> Option<(usize, &str)> {
+    let ordinal = ["st", "nd", "rd", "th", ".", "er", "º"].iter().find_map(|end| behind.strip_prefix(end));
+    let behind = ordinal.unwrap_or(behind).strip_prefix([' ', '-'])?;
+    let behind = BETWEEN.iter().find_map(|between| behind.strip_prefix(between)).unwrap_or(behind);
+    let end = behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len());
+    Some((month_named(&behind[..end])?, behind[end..].trim_start_matches(['.', ','])))
+}
+
+/// Returns the month before a day: `October 3`, `Oct. 3`.
+fn month_before(before: &str) -> Option<usize> {
+    let before = before.strip_suffix(' ')?.trim_end_matches('.');
+    let start = before.char_indices().rev().take(14).take_while(|(_, c)| c.is_alphabetic()).last()?.0;
+    month_named(&before[start..])
+}
+
+fn month_named(name: &str) -> Option<usize> {
+    // No name is shorter or longer.
+    (3..=20).contains(&name.len()).then(|| month(&name.to_lowercase())).flatten()
+}
+
+/// Returns the year that follows: ` 2026`, `de 2026`.
+fn year_of(behind: &str) -> Option<usize> {
+    let behind = behind.trim_start().trim_start_matches("de ").trim_start_matches([',', ' ', '-']);
+    (digits(behind) == 4).then(|| behind[..4].parse().ok()).flatten()
+}
+
+/// Returns a time with `am` or `pm` behind it, of 24 hours.
+fn half_day(hour: usize, behind: &str) -> Option<String> {
+    let minutes = behind.strip_prefix([':', '.']).filter(|rest| digits(rest) == 2).map(|rest| &rest[..2]);
+    let rest = minutes.map_or(behind, |_| &behind[3..]).trim_start_matches([' ', '\u{a0}', '\u{202f}']);
+    if !rest.starts_with(['a', 'A', 'p', 'P']) {
+        return None;
+    }
+    let rest: String = rest.chars().take(4).filter(|c| *c != '.').flat_map(char::to_lowercase).collect();
+    let is_word = |end: &str| rest.strip_prefix(end).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+    let hour = match hour {
+        1..=12 if is_word("pm") => hour % 12 + 12,
+        1..=12 if is_word("am") => hour % 12,
+        _ => return None,
+    };
+    Some(format!("{hour:02}:{}", minutes.unwrap_or("00")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        text.find(|c: char| c.is_ascii_digit()).map_or_else(Vec::new, |start| spellings(text, start))
+    }
+
+    #[test]
+    fn a_date_is_the_same_in_every_way_to_write_it() {
+        for text in [
+            "2026-10-03",
+            "on 2026/10/03 at noon",
+            "20261003T143000Z",
+            "03.10.2026",
+            "3.10. um neun",
+            "3.10.",
+            "3 October",
+            "October 3rd",
+            "Oct. 3, please",
+            "3. Oktober",
+            "3 de octubre",
+            "3rd of October",
+            "3 октября",
+            "10月3日",
+            "3-Oct-2026",
+            "2026-10-03T14:30:00",
+        ] {
+            assert!(found(text).contains(&"10-03".to_owned()), "{text}: {:?}", found(text));
+        }
+        for text in [
+            "3 Oct 2026",
+            "October 3rd, 2026",
+            "3. Oktober 2026",
+            "03.10.2026",
+            "2026年10月3日",
+            "3 de octubre de 2026",
+        ] {
+            assert!(found(text).contains(&"2026-10-03".to_owned()), "{text}: {:?}", found(text));
+        }
+        assert_eq!(found("03/10/2026"), ["2026-10-03", "10-03", "2026-03-10", "03-10"]);
+    }
+
+    #[test]
+    fn a_time_is_that_of_a_whole_day() {
+        for (text, time) in [("2:30 pm", "14:30"), ("at 2pm.", "14:00"), ("12:05 a.m.", "00:05"), ("9 AM", "09:00")] {
+            assert_eq!(found(text), [time], "{text}");
+        }
+    }
+
+    #[test]
+    fn logs_and_numbers_have_no_dates() {
+        for text in [
+            "2026-10-03 14:05:11,123 INFO",
+            "3.10",
+            "1.2.3",
+            "3 apples",
+            "12 of 40",
+            "4711",
+            "2026",
+            "14:30",
+            "99999999",
+            "3 marbles",
+            "Oct 3 14:05:11 host",
+            "2 ambulances",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    }
+}
