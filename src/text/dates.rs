@@ -121,7 +121,8 @@ fn digits(text: &str) -> usize {
 /// Returns whether a time to the second follows a date, or an hour: a log's.
 fn is_stamp(text: &str) -> bool {
     let line = &text.as_bytes()[..text.len().min(STAMP_BYTES)];
-    let is_time = |at: &[u8]| matches!(at, [a, b, b':', c, d, b':', e, f] if [a, b, c, d, e, f].iter().all(|byte| byte.is_ascii_digit()) && [*e, *f] != *b"00");
+    let is_like = |(byte, like): (&u8, &u8)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like };
+    let is_time = |at: &[u8]| at.iter().zip(b"00:00:00").all(is_like) && at[6..] != *b"00";
     line.windows(8).any(is_time)
 }
 

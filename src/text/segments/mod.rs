@@ -23,6 +23,7 @@ mod severity;
 mod table;
 mod units;
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 pub use around::record;
@@ -33,6 +34,7 @@ use super::excerpt::is_fence;
 use super::terms::Terms;
 
 use parents::Parents;
+use records::Records;
 
 pub use log::is_hit;
 pub use report::{is_excerpt, is_of_report};
@@ -190,6 +192,7 @@ impl Segments {
         let head = classes.iter().position(|class| *class == Class::Header);
         let is_end = |line: usize, class: Class| class == Class::Header && line + 1 == units.len();
         let pattern = odd::pattern(text, &units);
+        let records = LazyCell::new(|| Records::of(text, &units));
         let has_pattern = pattern.is_some() || form.is_report;
         if let Some(pattern) = pattern {
             // The lines of a diff are compared by kind, and its context with nothing.
@@ -211,7 +214,7 @@ impl Segments {
             }
             let odd: Vec<usize> = (0..units.len()).filter(|&line| classes[line].stands_out()).collect();
             // Of a diff the names of files are found with the changes.
-            let names = if form.kind == Kind::Diff { Vec::new() } else { records::names(text, &units, &odd) };
+            let names = if form.kind == Kind::Diff { Vec::new() } else { records.names(text, &units, &odd) };
             for line in names {
                 classes[line] = classes[line].or(Class::Outlier);
             }
@@ -221,8 +224,7 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        let records =
-            if matches!(form.kind, Kind::Plain | Kind::Log) { records::named(text, &units) } else { Vec::new() };
+        let records = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { Vec::new() };
         let pieces = units::join(text, &units, &classes, cuts, &records);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);

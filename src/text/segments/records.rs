@@ -60,49 +60,11 @@ impl Key {
     }
 }
 
-/// Returns the units that name the records of some `odd` ones, in order. O(lines).
-pub fn names(text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
-    if odd.is_empty() {
-        return Vec::new();
-    }
-    let records = Records::of(text, units);
-    let opener = records.opener();
-    let mut groups: Option<Groups> = None;
-    let mut names = Vec::new();
-    for &unit in odd.iter().take(MAX_NAMED) {
-        let Ok(at) = records.lines.binary_search_by_key(&unit, |line| line.unit) else { continue };
-        let before = names.len();
-        if let Some(record) = opener.and_then(|opener| records.record(at, opener)) {
-            let naming = || record.clone().filter(|&line| line != at && records.key(line).names());
-            names.extend(naming().next());
-            names.extend(naming().find(|&line| records.key(line).is_wordy()));
-        }
-        let is_outside = |&line: &usize| records.lines[line].indent < records.lines[at].indent;
-        if !names[before..].iter().any(is_outside) {
-            names.extend(records.parent(at));
-        }
-        if names.len() == before {
-            let groups = groups.get_or_insert_with(|| Groups::of(&records, text, units));
-            names.extend(groups.header_of(at));
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(|line| records.lines[line].unit).collect()
-}
-
 /// A record of several lines.
 pub struct Named {
     pub units: Range<usize>,
     /// The unit that says whose it is.
     pub named_by: usize,
-}
-
-/// Returns the records of several lines in `text`. O(n).
-pub fn named(text: &str, units: &[Unit]) -> Vec<Named> {
-    let records = Records::of(text, units).all();
-    // Shorter ones are not cut.
-    if records.len() * SHORT_BYTES as usize > text.len() { Vec::new() } else { records }
 }
 
 pub struct Records {
@@ -137,6 +99,36 @@ impl Records {
             this.lines.push(Line { unit, indent, key: index, has_value: !value.is_empty() });
         }
         this
+    }
+
+    /// Returns the units that name the records of some `odd` ones, in order. O(lines).
+    pub fn names(&self, text: &str, units: &[Unit], odd: &[usize]) -> Vec<usize> {
+        if odd.is_empty() {
+            return Vec::new();
+        }
+        let opener = self.opener();
+        let mut groups: Option<Groups> = None;
+        let mut names = Vec::new();
+        for &unit in odd.iter().take(MAX_NAMED) {
+            let Ok(at) = self.lines.binary_search_by_key(&unit, |line| line.unit) else { continue };
+            let before = names.len();
+            if let Some(record) = opener.and_then(|opener| self.record(at, opener)) {
+                let naming = || record.clone().filter(|&line| line != at && self.key(line).names());
+                names.extend(naming().next());
+                names.extend(naming().find(|&line| self.key(line).is_wordy()));
+            }
+            let is_outside = |&line: &usize| self.lines[line].indent < self.lines[at].indent;
+            if !names[before..].iter().any(is_outside) {
+                names.extend(self.parent(at));
+            }
+            if names.len() == before {
+                let groups = groups.get_or_insert_with(|| Groups::of(self, text, units));
+                names.extend(groups.header_of(at));
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(|line| self.lines[line].unit).collect()
     }
 
     fn key(&self, line: usize) -> &Key {
@@ -185,12 +177,13 @@ impl Records {
         })
     }
 
-    /// Returns the records of several lines.
-    fn all(&self) -> Vec<Named> {
+    /// Returns the records of several lines, of `text_bytes` together.
+    pub fn named(&self, text_bytes: usize) -> Vec<Named> {
         let Some(opener) = self.opener() else { return Vec::new() };
         let starts = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
         let starts: Vec<usize> = starts.map(|opening| self.first(opening, opener)).collect();
-        if self.lines.len() < starts.len() * MIN_GROUP {
+        // Shorter ones are not cut.
+        if self.lines.len() < starts.len() * MIN_GROUP || starts.len() * SHORT_BYTES as usize > text_bytes {
             return Vec::new();
         }
         let ends = starts.iter().skip(1).copied().chain([self.lines.len()]);
@@ -294,7 +287,7 @@ mod tests {
         let text: String = (0..40).map(record).collect();
         let units = units(&text, false, |_| 0);
         let odd = units.iter().position(|unit| unit.line(&text).contains(odd)).unwrap_or_default();
-        names(&text, &units, &[odd]).into_iter().map(|unit| units[unit].of(&text)).collect()
+        Records::of(&text, &units).names(&text, &units, &[odd]).into_iter().map(|unit| units[unit].of(&text)).collect()
     }
 
     #[test]
