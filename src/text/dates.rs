@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Names of the months, by language: a question may have another than the text.
@@ -27,6 +28,9 @@ const MONTHS: [&str; 12] = [
 /// Most bytes of a date with its year, and of one with its time.
 const MAX_BYTES: usize = 48;
 const STAMP_BYTES: usize = 24;
+
+/// Other numbers of four digits are no years.
+const YEARS: Range<usize> = 1900..2200;
 
 /// Words between a day and its month: `3 de octubre`, `3rd of October`.
 const BETWEEN: [&str; 4] = ["de ", "of ", "di ", "d'"];
@@ -54,27 +58,35 @@ fn may_be(bytes: &[u8], start: usize, length: usize) -> bool {
     }
 }
 
+/// Another way to write a date or a time.
+#[derive(Debug)]
+pub struct Spelling {
+    pub date: String,
+    /// Whether the text has year, month and day in this order, too.
+    pub is_standard: bool,
+}
+
 /// Returns the other ways to write the date or the time whose first digit is at `start`; O(1).
-pub fn spellings(text: &str, start: usize) -> Vec<String> {
+pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
     let mut spellings = Vec::new();
     let rest = &text[start..text.floor_char_boundary(text.len().min(start + MAX_BYTES))];
     let length = digits(rest);
     let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
     if !may_be(text.as_bytes(), start, length) {
-        return spellings;
+        return Vec::new();
     }
     let first = number(&rest[..length]);
     let mut add = |year: Option<usize>, month: usize, day: usize| {
         if (1..=12).contains(&month) && (1..=31).contains(&day) {
             let mut date = String::new();
             let _ = write!(date, "{month:02}-{day:02}");
-            spellings.extend(year.filter(|year| (1900..2200).contains(year)).map(|year| format!("{year}-{date}")));
+            spellings.extend(year.filter(|year| YEARS.contains(year)).map(|year| format!("{year}-{date}")));
             spellings.push(date);
         }
     };
     let behind = &rest[length..];
     match length {
-        8 => add(None, first / 100 % 100, first % 100),
+        8 if YEARS.contains(&(first / 10_000)) => add(None, first / 100 % 100, first % 100),
         4 => {
             let mut parts = behind.split(['-', '/', '.']).skip(1).map(|part| number(&part[..digits(part)]));
             if let (true, Some(month), Some(day)) = (behind.starts_with(['-', '/', '.']), parts.next(), parts.next()) {
@@ -111,7 +123,8 @@ pub fn spellings(text: &str, start: usize) -> Vec<String> {
     if is_stamp(rest) {
         spellings.clear();
     }
-    spellings
+    let is_standard = matches!(length, 4 | 8);
+    spellings.into_iter().map(|date| Spelling { date, is_standard }).collect()
 }
 
 fn digits(text: &str) -> usize {
@@ -183,7 +196,9 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        text.find(|c: char| c.is_ascii_digit()).map_or_else(Vec::new, |start| spellings(text, start))
+        let start = text.find(|c: char| c.is_ascii_digit());
+        let found = start.map_or_else(Vec::new, |start| spellings(text, start));
+        found.into_iter().map(|spelling| spelling.date).collect()
     }
 
     #[test]
@@ -240,6 +255,7 @@ mod tests {
             "2026",
             "14:30",
             "99999999",
+            "12341005",
             "3 marbles",
             "Oct 3 14:05:11 host",
             "2 ambulances",

@@ -10,7 +10,7 @@ use super::estimate::index;
 use super::bytes::{
     DIGIT, HUMP, UNDERSCORE, Word, class, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
 };
-use super::dates::spellings;
+use super::dates::{Spelling, spellings};
 use super::spelling::{cyrillic_stem, grouped, in_ascii};
 
 /// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
@@ -268,8 +268,13 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
         }
     };
     if R::TERMS && bytes[start].is_ascii_digit() {
-        for date in spellings(text, start) {
-            reader.term(Term::new(hash(date.as_bytes()), TermKind::Joined), start);
+        for Spelling { date, is_standard } in spellings(text, start) {
+            let hash = hash(date.as_bytes());
+            reader.term(Term::new(hash, TermKind::Part), start);
+            // What is written so already is a name as it is.
+            if !is_standard {
+                reader.term(Term::new(hash, TermKind::Joined), start);
+            }
         }
     }
     if R::TERMS

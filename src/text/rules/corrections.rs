@@ -156,14 +156,14 @@ fn read(
         let claim = claims.peek().filter(|(_, at)| at.start < sentence.end).map(|(claim, _)| *claim);
         let said = text[sentence.clone()].trim();
         let is_correction = said.len() <= MAX_BYTES && !is_asked(said);
-        let is_order = matches!(claim, Some(Claim::Wish | Claim::Order)) || starts_with_forbidden(said, subjects);
-        let is_same_request = starts_as_known(said, subjects);
+        let about =
+            subjects_of(said).any(|word| subjects.contains_key(&word)).then(|| About::of(said, claim, subjects));
         let rule = claim.filter(|claim| is_rule(*claim));
         let new = rule.map(|claim| (claim, is_enough(said), forbids(said)));
         for word in subjects_of(said) {
             if let Some(subject) = subjects.get_mut(&word) {
                 subject.mentions += 1;
-                let is_about = (subject.is_enough || is_same_request) && !(is_order && subject.forbids);
+                let is_about = about.as_ref().is_some_and(|about| about.corrects(subject));
                 if is_correction && is_about && claim < Some(subject.claim) {
                     subject.newest = Some((index, sentence.clone()));
                 }
@@ -177,6 +177,28 @@ fn read(
     }
 }
 
+/// What a sentence with words of rules is to these.
+struct About {
+    /// It may be what a rule forbids.
+    is_order: bool,
+    is_same_request: bool,
+    permits: bool,
+}
+
+impl About {
+    fn of(said: &str, claim: Option<Claim>, subjects: &Subjects) -> Self {
+        let permits = has_word(said, &PERMITTING, &PERMITTING_WIDE);
+        let is_wish = matches!(claim, Some(Claim::Wish | Claim::Order));
+        let is_order = is_wish || !permits && starts_with_forbidden(said, subjects);
+        Self { is_order, is_same_request: starts_as_known(said, subjects), permits }
+    }
+
+    fn corrects(&self, subject: &Subject) -> bool {
+        let is_about = subject.is_enough || self.is_same_request || subject.forbids && self.permits;
+        is_about && !(self.is_order && subject.forbids)
+    }
+}
+
 /// Returns whether a sentence begins with a word of a rule and has another: "Use tabs after all."
 fn starts_as_known(said: &str, subjects: &Subjects) -> bool {
     let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
@@ -187,10 +209,10 @@ fn starts_as_known(said: &str, subjects: &Subjects) -> bool {
     words.next() == Some(true) && words.any(|is_known| is_known)
 }
 
-/// Returns whether a sentence begins with a word of what is forbidden, and none that permits: "push to main again".
+/// Returns whether a sentence begins with a word of what is forbidden: "push to main again".
 fn starts_with_forbidden(said: &str, subjects: &Subjects) -> bool {
     let is_forbidden = |word: u64| subjects.get(&word).is_some_and(|subject| subject.forbids);
-    subjects_of(said).next().is_some_and(is_forbidden) && !has_word(said, &PERMITTING, &PERMITTING_WIDE)
+    subjects_of(said).next().is_some_and(is_forbidden)
 }
 
 fn forbids(rule: &str) -> bool {
@@ -257,6 +279,8 @@ mod tests {
         for other in ["Main is fine for a push today.", "main can be pushed to"] {
             assert_eq!(standing([bans, other]), [other]);
         }
+        let permitted = "You can touch the header now.";
+        assert_eq!(standing(["Don't touch the header.", permitted]), [permitted]);
         assert_eq!(standing(["不要删除任何文件。", "删除旧日志。"]), [""; 0]);
     }
 
