@@ -83,3 +83,27 @@ fn of_identical_results_the_last_stays() {
     assert_eq!(results.last().unwrap().texts(), [file("same")]);
     assert!(left(&short, "same") < 150, "{}", text(&short));
 }
+
+#[test]
+fn what_differs_in_the_same_result_stays_of_both() {
+    let prices = |tea: &str| {
+        lines(90, |i| format!("tea no. {i}, leaf {}, {} EUR", i * 31 % 89, if i == 40 { tea } else { "7.50" }))
+    };
+    let messages = conversation(
+        &[("read_file", A, &prices("6.40")), ("exec", "{}", &file("live")), ("read_file", A, &prices("9.10"))],
+        "What has changed?",
+    );
+    for percent in [10, 30, 60] {
+        let short = text(&fit(&messages, percent));
+        assert!(
+            short.contains("tea no. 40, leaf 83, 6.40 EUR") && short.contains("83, 9.10 EUR"),
+            "{percent}: {short}"
+        );
+    }
+    // Of two that have little in common nothing says what changed.
+    let messages = conversation(
+        &[("read_file", A, &file("old")), ("exec", "{}", &file("live")), ("read_file", A, &file("new"))],
+        "Go on.",
+    );
+    assert!(left(&fit(&messages, 30), "old") < 5);
+}

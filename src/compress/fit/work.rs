@@ -2,16 +2,20 @@
 //! earlier results.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::Fit;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
 use crate::compress::protection::{Protection, Tier};
+use crate::compress::superseded::Superseded;
 use crate::conversation::Group;
 use crate::message::Role;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
+use crate::text::analysis::Analysis;
 use crate::text::conclusions::concludes;
+use crate::text::segments::Kind;
 use crate::tokens::Tokens;
 use crate::tools::{Progress, has_failed, progress};
 
@@ -147,6 +151,7 @@ impl Fit<'_, '_, '_> {
             return;
         }
         let limit = self.limit(selector, ODD_SHARE);
+        self.take_changed(selector, limit);
         for (position, _) in self.protection.tier(Tier::Older).rev() {
             for block in selector.blocks(position) {
                 let is_result = self.draft.entries[self.candidates[block].entry].answers.is_some();
@@ -161,4 +166,53 @@ impl Fit<'_, '_, '_> {
         }
         self.settle_if_sure(selector);
     }
+
+    /// Takes the few parts in which two results of the same call differ, of both: what changed is in neither alone, and the older
+    /// goes first. Not of code, which changes by calls that say how.
+    fn take_changed(&self, selector: &mut Selector<'_>, limit: f32) {
+        for (older, candidate) in self.candidates.iter().enumerate() {
+            let Some(Superseded::AskedAgain(later)) = candidate.superseded else { continue };
+            let is_later = |other: &Candidate| other.entry == later && other.piece == candidate.piece;
+            let Some(later) = self.candidates.iter().position(is_later) else { continue };
+            let changed = [(older, later), (later, older)].map(|(block, other)| self.parts_beside(block, other));
+            if changed.iter().all(|parts| (1..=MOST_ODD).contains(&parts.len())) {
+                selector.take_within(limit, |selector| {
+                    for (block, parts) in [older, later].into_iter().zip(&changed) {
+                        parts.iter().for_each(|&part| selector.take_part(block, part));
+                    }
+                });
+            }
+        }
+    }
+
+    /// Returns the parts of a block, up to one more than [`MOST_ODD`], that have something which another block has not.
+    fn parts_beside(&self, block: usize, other: usize) -> Vec<usize> {
+        let Some(analysis) =
+            self.before[block].analysis.as_ref().filter(|analysis| analysis.kind() != Some(Kind::Code))
+        else {
+            return Vec::new();
+        };
+        let of_other: HashSet<&str> = self.pieces_of(other).collect();
+        let text = self.before(block);
+        let is_new = |range: Range<usize>| pieces(analysis, &text[range]).any(|piece| !of_other.contains(piece));
+        let parts = analysis.byte_ranges().enumerate().filter(|(_, (_, range))| is_new(range.clone()));
+        parts.map(|(part, _)| part).take(MOST_ODD + 1).collect()
+    }
+
+    /// Returns what the parts of a block say.
+    fn pieces_of(&self, block: usize) -> impl Iterator<Item = &str> {
+        let text = self.before(block);
+        let analysis = self.before[block].analysis.as_ref();
+        analysis
+            .into_iter()
+            .flat_map(move |analysis| analysis.byte_ranges().flat_map(move |(_, range)| pieces(analysis, &text[range])))
+    }
+}
+
+/// Returns what is compared of a part: its lines, of JSON all of it.
+fn pieces<'t>(analysis: &Analysis, part: &'t str) -> impl Iterator<Item = &'t str> {
+    let is_json = analysis.kind() == Some(Kind::Json);
+    let whole = is_json.then(|| part.trim_matches([',', ' ', '\n']));
+    let lines = (!is_json).then(|| part.lines().map(str::trim));
+    whole.into_iter().chain(lines.into_iter().flatten())
 }
