@@ -12,6 +12,9 @@ const NUMBER: std::ops::RangeInclusive<usize> = 7..=19;
 /// Digits behind the letters of a flight, a train, a course or a number plate.
 const CODE: std::ops::RangeInclusive<usize> = 2..=5;
 
+/// Most groups of digits behind letters that dashes join: `AB-1234-56`.
+const MAX_DASHED: usize = 3;
+
 /// A name in groups.
 #[derive(Debug)]
 pub struct Grouped {
@@ -19,6 +22,8 @@ pub struct Grouped {
     pub end: usize,
     /// Its letters and digits.
     pub name: Vec<u8>,
+    /// Of a telephone number with the code of its country: what is dialled at home, or abroad without zeros.
+    pub other: Option<Vec<u8>>,
 }
 
 /// Returns the name in groups that begins with the word at `start`, which may end in digits only; O(1).
@@ -64,7 +69,7 @@ fn thousands(bytes: &[u8], start: usize) -> Option<Grouped> {
     // One point may be that of a fraction.
     let is_amount = marks > usize::from(mark == b'.' && bytes.get(end) != Some(&b','));
     let is_whole = !bytes.get(end).is_some_and(|&byte| is_word(byte));
-    (is_amount && is_whole).then(|| Grouped { end, name: joined(&bytes[start..end]) })
+    (is_amount && is_whole).then(|| Grouped { end, name: joined(&bytes[start..end]), other: None })
 }
 
 /// Returns a number whose groups stand apart, or letters and a number.
@@ -94,11 +99,16 @@ fn groups(bytes: &[u8], start: usize) -> Option<Grouped> {
         [number] => (1..=2).contains(&letters) && CODE.contains(&number),
         // A date, and measures side by side.
         [] | [4, 2, 2, ..] | [2, 2, 4, ..] => false,
-        _ => {
-            letters == 0 && NUMBER.contains(&lengths.iter().sum()) && lengths.iter().sum::<usize>() >= 2 * lengths.len()
-        }
+        _ if letters > 0 => letters <= 2 && lengths.len() <= MAX_DASHED && !bytes[start..end].contains(&b' '),
+        _ => NUMBER.contains(&lengths.iter().sum()) && lengths.iter().sum::<usize>() >= 2 * lengths.len(),
     };
-    is_name.then(|| Grouped { end, name: joined(&bytes[start..end]) })
+    is_name.then(|| {
+        let name = joined(&bytes[start..end]);
+        let is_abroad = letters == 0 && bytes[..start].ends_with(b"+") && (1..=3).contains(&lengths[0]);
+        let at_home = is_abroad.then(|| [b"0", &name[lengths[0]..]].concat());
+        let other = at_home.or_else(|| name.strip_prefix(b"00").map(<[u8]>::to_vec));
+        Grouped { end, name, other }
+    })
 }
 
 /// Returns where the group behind the one that ends at `end` begins.
@@ -231,6 +241,7 @@ mod tests {
             ("GB29 NWBK 6016 1331 9268 19", "GB29NWBK60161331926819"),
             ("LH 2451 leaves", "LH2451"),
             ("B-AB 1234", "BAB1234"),
+            ("AB-1234-56", "AB123456"),
             ("ICE 582", "ICE582"),
             ("1,400", "1400"),
             ("12,345.60 in all", "12345"),
@@ -256,6 +267,19 @@ mod tests {
         ] {
             assert_eq!(plain(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_with_the_code_of_its_country_is_one_at_home() {
+        let other = |text: &str| grouped(text.as_bytes(), text.find(|c: char| c.is_ascii_digit())?)?.other;
+        for (text, at_home) in [
+            ("+44 7370 479475", "07370479475"),
+            ("+49 (0)171 5550123", "01715550123"),
+            ("0049 171 5550123", "491715550123"),
+        ] {
+            assert_eq!(other(text).as_deref(), Some(at_home.as_bytes()), "{text}");
+        }
+        assert_eq!(other("0171 5550123"), None);
     }
 
     #[test]

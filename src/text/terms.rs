@@ -280,9 +280,11 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
     if R::TERMS
         && let Some(name) = grouped(bytes, start)
     {
-        let classes = name.name.iter().fold(0, |classes, &byte| classes | class(byte));
-        if let Some(kind) = kind_of(classes, name.name.len()) {
-            reader.term(Term::new(hash(&name.name), kind), start);
+        for name in std::iter::once(name.name).chain(name.other) {
+            let classes = name.iter().fold(0, |classes, &byte| classes | class(byte));
+            if let Some(kind) = kind_of(classes, name.len()) {
+                reader.term(Term::new(hash(&name), kind), start);
+            }
         }
     }
     if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
