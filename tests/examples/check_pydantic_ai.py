@@ -66,14 +66,20 @@ def test_parallel_calls_keep_their_arguments_and_their_results() -> None:
     assert called[-2:] == ["a5", "b5"]
     calls = [p for message in fitted for p in message.parts if isinstance(p, ToolCallPart)]
     assert all(call.args_as_dict() == {"path": f"{call.tool_call_id}.log"} for call in calls)
-    # What is left out may be named before the first request.
-    assert fitted[0].parts[0] == history[0].parts[0]
-    began = fitted[0].parts[1]
-    assert isinstance(began, UserPromptPart)
-    assert str(began.content).startswith("[earlier parts left out, ledger ")
-    assert str(began.content).endswith("\n\nBegin.")
+    assert fitted[0] == history[0]
     assert fitted[-1] == history[-1]
     assert len(str(fitted)) < len(str(history)) / 2
+    assert history_processor(9_000, "gpt-4o-mini")(fitted) == fitted
+
+
+def test_what_is_left_out_is_said_in_a_request_of_the_users() -> None:
+    history = conversation(80)
+    fitted = history_processor(9_000, "gpt-4o-mini")(history)
+    assert len(fitted) < len(history)
+    parts = [part for message in fitted for part in message.parts]
+    notes = [str(part.content) for part in parts if "messages left out" in str(part)]
+    assert len(notes) == 1
+    assert notes[0].startswith("And 0?\n\n[")
     assert history_processor(9_000, "gpt-4o-mini")(fitted) == fitted
 
 

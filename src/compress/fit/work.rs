@@ -178,7 +178,9 @@ impl Fit<'_, '_, '_> {
             if changed.iter().all(|parts| (1..=MOST_ODD).contains(&parts.len())) {
                 selector.take_within(limit, |selector| {
                     for (block, parts) in [older, later].into_iter().zip(&changed) {
-                        parts.iter().for_each(|&part| selector.take_part(block, part));
+                        for &part in parts {
+                            selector.take_part(block, part);
+                        }
                     }
                 });
             }
