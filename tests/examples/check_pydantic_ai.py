@@ -77,7 +77,8 @@ def test_what_is_left_out_is_said_in_a_request_of_the_users() -> None:
     fitted = history_processor(9_000, "gpt-4o-mini")(history)
     assert len(fitted) < len(history)
     parts = [part for message in fitted for part in message.parts]
-    notes = [str(part.content) for part in parts if "messages left out" in str(part)]
+    said = [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
+    notes = [text for text in said if "messages left out" in text]
     assert len(notes) == 1
     assert notes[0].startswith("And 0?\n\n[")
     assert history_processor(9_000, "gpt-4o-mini")(fitted) == fitted
