@@ -35,14 +35,15 @@ const YEARS: Range<usize> = 1900..2200;
 /// Words between a day and its month: `3 de octubre`, `3rd of October`.
 const BETWEEN: [&str; 4] = ["de ", "of ", "di ", "d'"];
 
-/// Returns the number of a month's name in small letters.
+/// Returns the number of a month by its name.
 fn month(name: &str) -> Option<usize> {
     static NUMBERS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
         let numbered =
             MONTHS.iter().zip(1..).flat_map(|(names, number)| names.split(' ').map(move |name| (name, number)));
         numbered.collect()
     });
-    NUMBERS.get(name).copied()
+    // No name is shorter or longer.
+    (3..=20).contains(&name.len()).then(|| NUMBERS.get(&*name.to_lowercase()).copied()).flatten()
 }
 
 /// Returns whether the number of so many digits may be of a date or a time, by what stands beside it.
@@ -91,12 +92,12 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
             let mut parts = behind.split(['-', '/', '.']).skip(1).map(|part| number(&part[..digits(part)]));
             if let (true, Some(month), Some(day)) = (behind.starts_with(['-', '/', '.']), parts.next(), parts.next()) {
                 add(None, month, day);
-            } else if let Some((month, day)) = wide(behind.strip_prefix('年')) {
+            } else if let Some((month, day)) = behind.strip_prefix('年').and_then(wide) {
                 add(Some(first), month, day);
             }
         }
         1 | 2 => {
-            if let Some((month, day)) = wide(Some(rest)) {
+            if let Some((month, day)) = wide(rest) {
                 add(None, month, day);
             } else if let Some(other) = behind.strip_prefix(['.', '/']).filter(|other| (1..=2).contains(&digits(other)))
             {
@@ -140,8 +141,7 @@ fn is_stamp(text: &str) -> bool {
 }
 
 /// Returns month and day of `10月3日`.
-fn wide(text: Option<&str>) -> Option<(usize, usize)> {
-    let text = text?;
+fn wide(text: &str) -> Option<(usize, usize)> {
     let month = &text[..digits(text)];
     let day = text[month.len()..].strip_prefix('月')?;
     Some((month.parse().ok()?, day[..digits(day)].parse().ok()?))
@@ -153,19 +153,14 @@ fn month_behind(behind: &str) -> Option<(usize, &str)> {
     let behind = ordinal.unwrap_or(behind).strip_prefix([' ', '-'])?;
     let behind = BETWEEN.iter().find_map(|between| behind.strip_prefix(between)).unwrap_or(behind);
     let end = behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len());
-    Some((month_named(&behind[..end])?, behind[end..].trim_start_matches(['.', ','])))
+    Some((month(&behind[..end])?, behind[end..].trim_start_matches(['.', ','])))
 }
 
 /// Returns the month before a day: `October 3`, `Oct. 3`.
 fn month_before(before: &str) -> Option<usize> {
     let before = before.strip_suffix(' ')?.trim_end_matches('.');
     let start = before.char_indices().rev().take(14).take_while(|(_, c)| c.is_alphabetic()).last()?.0;
-    month_named(&before[start..])
-}
-
-fn month_named(name: &str) -> Option<usize> {
-    // No name is shorter or longer.
-    (3..=20).contains(&name.len()).then(|| month(&name.to_lowercase())).flatten()
+    month(&before[start..])
 }
 
 /// Returns the year that follows: ` 2026`, `de 2026`.

@@ -77,7 +77,9 @@ pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -
         !normal.is_empty() && !shown.contains(&normal) && seen.insert(normal)
     };
     let newest: Vec<(usize, &&str)> = rules.iter().enumerate().rev().filter(is_left).collect();
-    let (firm, others): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, rule)| says_firmly(rule));
+    // Where all have room none is read again.
+    let have_room = newest.iter().map(|(_, rule)| rule.len()).sum::<usize>() <= max_bytes;
+    let (firm, others): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, rule)| have_room || says_firmly(rule));
     let (mut room, mut kept) = (max_bytes, Vec::new());
     for (at, rule) in firm.into_iter().chain(others) {
         let Some(rest) = room.checked_sub(rule.len()) else { break };

@@ -267,25 +267,8 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
             other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
         }
     };
-    if R::TERMS && bytes[start].is_ascii_digit() {
-        for Spelling { date, is_standard } in spellings(text, start) {
-            let hash = hash(date.as_bytes());
-            reader.term(Term::new(hash, TermKind::Part), start);
-            // What is written so already is a name as it is.
-            if !is_standard {
-                reader.term(Term::new(hash, TermKind::Joined), start);
-            }
-        }
-    }
-    if R::TERMS
-        && let Some(name) = grouped(bytes, start)
-    {
-        for name in std::iter::once(name.name).chain(name.other) {
-            let classes = name.iter().fold(0, |classes, &byte| classes | class(byte));
-            if let Some(kind) = kind_of(classes, name.len()) {
-                reader.term(Term::new(hash(&name), kind), start);
-            }
-        }
+    if R::TERMS {
+        spelled(text, start, reader);
     }
     if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
         let kind = if slash { TermKind::Path } else { TermKind::Joined };
@@ -295,6 +278,29 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
         }
     }
     end
+}
+
+/// Reports the other spellings of the date or the name in groups that begins at `start`.
+fn spelled(text: &str, start: usize, reader: &mut impl TextReader) {
+    let bytes = text.as_bytes();
+    if bytes[start].is_ascii_digit() {
+        for Spelling { date, is_standard } in spellings(text, start) {
+            let hash = hash(date.as_bytes());
+            reader.term(Term::new(hash, TermKind::Part), start);
+            // What is written so already is a name as it is.
+            if !is_standard {
+                reader.term(Term::new(hash, TermKind::Joined), start);
+            }
+        }
+    }
+    let names =
+        grouped(bytes, start).into_iter().flat_map(|grouped| std::iter::once(grouped.name).chain(grouped.other));
+    for name in names {
+        let classes = name.iter().fold(0, |classes, &byte| classes | class(byte));
+        if let Some(kind) = kind_of(classes, name.len()) {
+            reader.term(Term::new(hash(&name), kind), start);
+        }
+    }
 }
 
 /// Returns where the word begins that punctuation joins to the one that ends at `end`.
@@ -409,9 +415,9 @@ fn shortened(bytes: &[u8], word: &[u8], start: usize, reader: &mut impl TextRead
 }
 
 /// Scans a run of letters that are not ASCII, from `start`; returns the index behind it.
-fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
+fn wide<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
     let mut before: Option<(char, usize)> = None;
-    let (mut word, mut letters) = (0_u64, Vec::new());
+    let mut letters = Vec::new();
     let mut end = start;
     for (offset, c) in text[start..].char_indices() {
         if c.is_ascii() {
@@ -427,9 +433,7 @@ fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
         } else {
             before = None;
             if c.is_alphabetic() {
-                let small = c.to_lowercase().next().unwrap_or(c);
-                word = of_char(word, small);
-                letters.push(small);
+                letters.push(c.to_lowercase().next().unwrap_or(c));
             } else {
                 break;
             }
@@ -437,14 +441,16 @@ fn wide(text: &str, start: usize, reader: &mut impl TextReader) -> usize {
     }
     if letters.len() >= 3 {
         let (stem, is_long) = (cyrillic_stem(&letters), letters.len() > 6);
+        let of_word = |word: &[char]| word.iter().fold(0, |hash, &letter| of_char(hash, letter));
         let kind = if is_long { TermKind::LongWord } else { TermKind::Word };
-        reader.term(Term::new(word, kind), start);
+        reader.term(Term::new(of_word(&letters), kind), start);
         if is_long || stem.len() < letters.len() {
-            let hash = stem.iter().fold(0, |hash, &letter| of_char(hash, letter));
-            reader.term(Term::new(hash, TermKind::Word), start);
+            reader.term(Term::new(of_word(stem), TermKind::Word), start);
         }
     }
-    if let Some((start, spellings)) = in_ascii(text, start) {
+    if R::TERMS
+        && let Some((start, spellings)) = in_ascii(text, start)
+    {
         for word in spellings.iter().filter(|word| word.len() >= 3) {
             reader.term(Term::new(hash_within(word, stem(word)), TermKind::Word), start);
         }

@@ -74,7 +74,7 @@ def rules(
         return
     for number, text in enumerate(texts, 1):
         prose(f"{number:3}  {' '.join(text.split())}")
-    if without_room := [str(texts.index(text) + 1) for text in texts if text not in sent]:
+    if without_room := [str(number) for number, text in enumerate(texts, 1) if text not in sent]:
         note(
             f"no room in the system prompt, once their messages are gone: {', '.join(without_room)}"
         )

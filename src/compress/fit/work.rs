@@ -172,8 +172,9 @@ impl Fit<'_, '_, '_> {
     fn take_changed(&self, selector: &mut Selector<'_>, limit: f32) {
         for (older, candidate) in self.candidates.iter().enumerate() {
             let Some(Superseded::AskedAgain(later)) = candidate.superseded else { continue };
-            let is_later = |other: &Candidate| other.entry == later && other.piece == candidate.piece;
-            let Some(later) = self.candidates.iter().position(is_later) else { continue };
+            // Candidates are in the order of the messages.
+            let place = |candidate: &Candidate| (candidate.entry, candidate.piece);
+            let Ok(later) = self.candidates.binary_search_by_key(&(later, candidate.piece), place) else { continue };
             let changed = [(older, later), (later, older)].map(|(block, other)| self.parts_beside(block, other));
             if changed.iter().all(|parts| (1..=MOST_ODD).contains(&parts.len())) {
                 selector.take_within(limit, |selector| {

@@ -224,13 +224,13 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        let records = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { Vec::new() };
-        let pieces = units::join(text, &units, &classes, cuts, &records);
+        let named = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { Vec::new() };
+        let pieces = units::join(text, &units, &classes, cuts, &named);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        let parents = Parents::of(text, &units, &pieces, &form, &records);
+        let parents = Parents::of(text, &units, &pieces, &form, &named);
         (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 
