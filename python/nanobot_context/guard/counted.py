@@ -109,12 +109,14 @@ class Counted:
     def could_be_cut(self, messages: list[Any], theirs: int) -> bool:
         """Return whether a prompt of which `theirs` was reported may have been cut.
 
-        It was not if that is what its length makes it, or as much as what was new to a provider
-        that may report what was in no cache; nor if the prompt before grew by more than was new in
-        it, for then not all of them are reported alike.
+        It was not if that is what its length makes it and more than of the one before, or as much
+        as what was new to a provider that may report what was in no cache; nor if the prompt before
+        grew by more than was new in it, for then not all of them are reported alike.
         """
         reports = self.reports
-        if reports.are_of_the_rest or reports.are_by_length(messages, theirs):
+        if reports.are_of_the_rest:
+            return False
+        if reports.are_by_length(messages, theirs) and not self.unread(messages, theirs):
             return False
         if reports.growth is not None:
             grown, tokens = reports.growth
@@ -123,6 +125,18 @@ class Counted:
                 return False
         new = self.count(reports.new(messages))
         return not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
+
+    def unread(self, messages: list[Any], theirs: int) -> int:
+        """Return how many tokens of a prompt cannot have been read, as many as of the last one.
+
+        0 if it was read as another size, or has hardly more tokens than the last one: by chance,
+        two prompts have the same.
+        """
+        differing = self.reports.read_as_the_last(messages, theirs)
+        if differing is None:
+            return 0
+        gone, new = map(self.count, differing)
+        return new - gone if new - gone >= _FEW_TOKENS else 0
 
     def was_cut(
         self, messages: list[Any], ours: int, theirs: int, tools: list[Any] | None = None

@@ -353,7 +353,7 @@ class Exchange:
         request, windows, messages = self.request, self.fitter.windows, attempt.messages
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         ours = self._worth_counting(attempt, theirs, usage.window_tokens or 0)
-        reads_too_little = False
+        reads_too_little, unread = False, 0
         counted = windows.counts_of(request.model, request.endpoint)
         has_state = request.state_for(messages) is not None
         if could_cut and not has_state:
@@ -361,16 +361,23 @@ class Exchange:
             reads_too_little = windows.reads_no_more(
                 request.model, theirs, length, request.endpoint
             ) or reports.reads_less(messages, theirs)
-            if ours is None and (reads_too_little or reports.grows_little(messages, theirs)):
+            unread = counted.unread(messages, theirs)
+            if ours is None and (
+                reads_too_little or unread or reports.grows_little(messages, theirs)
+            ):
                 ours = self._counted(messages)
+            if unread and ours is not None:
+                ours = max(ours, theirs + unread)
         # A server that goes by length alone reports less than half of dense text, and cuts nothing.
         if could_cut and ours and theirs < ours and theirs < length:
             usage = replace(usage, counted_tokens=ours)
         overflow = detect_overflow(None, usage=usage)
         if overflow is None and could_cut and ours is not None:
             is_less = reads_too_little and theirs * 10 < ours * 9
-            if is_less or (
-                not has_state and counted.was_cut(messages, ours, theirs, request.tools)
+            if (
+                is_less
+                or unread
+                or (not has_state and counted.was_cut(messages, ours, theirs, request.tools))
             ):
                 overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
         # No window is smaller than half of what is in every request.

@@ -135,8 +135,27 @@ class Reports:
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that the last prompt did not begin with, if it began so."""
+        return self._parting(messages)[1]
+
+    def read_as_the_last(
+        self, messages: list[Any], theirs: int
+    ) -> tuple[list[Any], list[Any]] | None:
+        """Return in what texts a prompt and the last one differ, of which the same size was read.
+
+        First those of the last one. `None` where they do not begin alike, the prompt is not longer
+        by its characters, or not all that differs is text.
+        """
+        gone, new = self._parting(messages)
+        is_longer = characters(gone) < characters(new) and all(map(_is_text, (*gone, *new)))
+        return (gone, new) if is_longer and theirs == self._last.theirs else None
+
+    def _parting(self, messages: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return what comes after the messages that both the last prompt and `messages` begin with.
+
+        Nothing, of either, where they do not begin alike.
+        """
         shared = self._last.shared(messages)
-        return messages[shared:] if shared else []
+        return (self._last.messages[shared:], messages[shared:]) if shared else ([], [])
 
 
 def estimated_tokens(messages: list[Any]) -> int:

@@ -318,6 +318,29 @@ def test_a_prompt_that_was_not_counted_here_is_known_to_be_cut_as_well() -> None
     assert not windows.counts_of("m").reports.reads_less([*longer, thought], 12_000)
 
 
+def test_a_prompt_that_is_read_as_the_shorter_one_before_was_cut() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    counts = windows.counts_of("m")
+    talk = [message("Be careful with what you are told. " * 2_000)]
+    for turn in range(9):
+        # By its length, too: what is missing of 14,000 tokens is less than one word in a hundred.
+        windows.reported("m", talk, min(14_000 + 90 * turn, 14_600))
+        talk += [message(f"Question {turn}, and some words more to read. " * 8)]
+    assert counts.unread(talk, 14_600) >= 80
+    assert counts.could_be_cut(talk, 14_600)
+    assert not counts.could_be_cut(talk, 14_690)
+    # Hardly more than before may be the same number by chance.
+    assert not counts.unread([*talk[:-1], message("And now?")], 14_600)
+    last = talk[-2]["content"]
+    assert not counts.unread([*talk[:-2], message(f"{last} And now, please?")], 14_600)
+    assert not counts.unread([message("Another talk. " * 9_000)], 14_600)
+    # Who reports what was in no cache reports as much of each page of one size.
+    rest = WindowResolver(LoadedSettings(Settings())).counts_of("m")
+    for turn in range(4):
+        rest.reports.add(talk[: 1 + turn], 14_000 if turn == 0 else 90)
+    assert not rest.could_be_cut(talk[:5], 90)
+
+
 def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
     talk = [message("Be careful with what you are told. " * 900)]
