@@ -314,12 +314,15 @@ def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str
         return
     since = counts.since.replace("T", " ").replace("+00:00", " UTC")
     told = f", {counts.friendly_errors:,} told to the user" if counts.friendly_errors else ""
-    # Nobody has counted what was not sent.
-    saved = about(counts.tokens_saved, counts.tokens_saved == 0)
+    by = ""
+    if counts.compressions and counts.tokens_saved:
+        # A sum would count what is old once for each request, and be far more than any could hold.
+        each = counts.tokens_saved // counts.compressions
+        by = f", on average by {about(each, is_reported=False)} tokens"
     done = (
         f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
-        f"smaller, {saved} tokens saved; {counts.overflows:,} too large for "
-        f"the provider, {counts.retries_succeeded:,} of these answered after a retry{told}"
+        f"smaller{by}; {counts.overflows:,} too large for the provider, "
+        f"{counts.retries_succeeded:,} of these answered after a retry{told}"
     )
     yield "so far", done
     if counts.failures:

@@ -1180,7 +1180,7 @@ def test_status_shows_what_was_patched_learned_and_counted(
         "room             55,536 tokens for the conversation = 65,536 - 6,000 system and tools - "
         "4,000 answer",
         "so far           1,234 requests since 2026-11-22 10:00:00 UTC; 56 made smaller, "
-        "about 7,890,123 tokens saved; 3 too large for the provider, 2 of these answered "
+        "on average by about 140,895 tokens; 3 too large for the provider, 2 of these answered "
         "after a retry, 1 told to the user",
         "session store    5 messages were in memory alone while it did not answer, 3 of them are "
         "stored since",
