@@ -235,7 +235,7 @@ impl Signs {
                 place: *place,
                 words_behind: words.len().saturating_sub(end),
             };
-            let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
+            let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| is_word(want, word));
             if end > words.len() || !self.holds(*sign, &found, clause) || !follows() {
                 continue;
             }
@@ -403,6 +403,11 @@ impl Signs {
             }
         }
     }
+}
+
+/// Returns whether a word is the one of a phrase, where "0" is any number.
+fn is_word(want: &str, word: &str) -> bool {
+    want == word || want == "0" && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns whether a word may follow what starts a question: "what should".

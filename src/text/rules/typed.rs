@@ -142,7 +142,9 @@ fn is_material(line: &str) -> bool {
     if bare.ends_with(['{', '}', ';', '\\', '=', '(']) || bare.ends_with("=>") {
         return true;
     }
-    let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count();
+    // Words in bold are words: "**Bob**: Never call me."
+    let bold = 2 * bare.matches("**").count();
+    let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count() - bold;
     symbols * 8 > bare.len() && bare.len() > 16 || has_time(&bare.as_bytes()[..bare.len().min(24)])
 }
 
