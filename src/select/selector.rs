@@ -144,7 +144,7 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
     let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
     units.extend(parts.map(|(i, (part, mentions))| {
         let tokens = count(part.bytes as usize) * for_byte;
-        let rating = Rating::of(scoring, document, i, part.class, crowds);
+        let rating = Rating::of(scoring, document, (i, part.class), crowds, block.is_bundle);
         unit(mentions, tokens, rating.within(block.weight, tokens * token_worth + strikes), part.is_fixed)
     }));
 }

@@ -461,6 +461,53 @@ fn what_the_user_typed_comes_before_long_answers_and_results() {
     }
 }
 
+/// Long answers of the model, and between them the `short` ones.
+fn long_answers(pairs: usize, short: &[(&str, &str)]) -> Vec<Owned> {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+    for i in 0..pairs {
+        messages.push(Owned::new(Role::User, format!("Tell me about part {i}.")));
+        messages.push(Owned::new(Role::Assistant, Kind::Prose.text(3_000, i as u64)));
+        if let Some((asked, said)) = short.get(i) {
+            messages.extend([Owned::new(Role::User, *asked), Owned::new(Role::Assistant, *said)]);
+        }
+    }
+    messages
+}
+
+#[test]
+fn what_the_model_said_in_a_line_stays_beside_long_answers() {
+    let said = [
+        ("I attack the ogre.", "Brakka is at 14 hit points."),
+        ("Which logo?", "The fox it is."),
+        ("We slip a week.", "New release date: 4 June."),
+        ("Which day is swimming?", "Geometry moves to Saturday, swimming is on Thursday."),
+    ];
+    let table = "| Bank | Fee | Interest |\n|---|---|---|\n| Kestrel | 0 | 2.1 % |\n| Union North | 4.90 | 1.4 % |\n| Halden | 2.50 | 2.6 % |";
+    for percent in [25, 50, 90, 99] {
+        let mut messages = long_answers(12, &said);
+        messages.push(Owned::new(Role::User, "Go on."));
+        let short = text(&fit(&messages, percent));
+        for (_, line) in said {
+            assert!(short.contains(line), "{percent} %: {line}");
+        }
+        let mut messages = long_answers(5, &[("compare the three banks", table)]);
+        messages.push(Owned::new(Role::User, "the table with the banks: which of them pays most interest?"));
+        assert!(text(&fit(&messages, percent)).contains(table), "{percent} %");
+    }
+}
+
+#[test]
+fn of_what_the_model_says_again_with_another_number_the_newest_stays() {
+    let said: Vec<String> = (0..9).map(|i| format!("Brakka is at {} hit points.", 58 - 3 * i)).collect();
+    let said: Vec<(&str, &str)> = said.iter().map(|said| ("I attack the ogre again.", said.as_str())).collect();
+    let mut messages = long_answers(12, &said);
+    messages.push(Owned::new(Role::User, "Go on."));
+    for percent in [12, 25, 50, 90] {
+        let short = text(&fit(&messages, percent));
+        assert!(short.contains("Brakka is at 34 hit points."), "{percent} %");
+    }
+}
+
 #[test]
 fn what_the_model_decided_comes_before_results() {
     let decided = |i: usize| format!("I decided to move part {} to hall {}; the rest is open.", i * 7, i % 5);

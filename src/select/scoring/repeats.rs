@@ -12,14 +12,27 @@ const MAX_TERMS: usize = 24;
 /// Number of repetitions from which each says next to nothing.
 const OFTEN: u32 = 4;
 
-/// Returns by document whether it is such a reply, numbers aside. O(terms of short replies).
+/// Returns by document whether it is such a reply, numbers aside; the newest with a number is none, for it says how things stand:
+/// "You have 31 gold left." O(terms of short replies).
 pub fn repeats(documents: &[Document]) -> Vec<bool> {
-    let mut times: HashMap<u64, u32> = HashMap::new();
+    // By form: how often, and the newest.
+    let mut known: HashMap<u64, (u32, usize)> = HashMap::new();
     let forms: Vec<Option<u64>> = documents.iter().map(form).collect();
-    for form in forms.iter().flatten() {
-        *times.entry(*form).or_default() += 1;
+    for (at, form) in forms.iter().enumerate().filter_map(|(at, form)| Some((at, (*form)?))) {
+        let (times, newest) = known.entry(form).or_default();
+        (*times, *newest) = (*times + 1, at);
     }
-    forms.iter().map(|form| form.is_some_and(|form| times[&form] >= OFTEN)).collect()
+    let says_how_things_stand = |at: usize| {
+        documents[at].analysis.terms.iter().any(|term| matches!(term.kind(), TermKind::Number | TermKind::Part))
+    };
+    let repeats = |(at, form): (usize, &Option<u64>)| {
+        let is_usual = |form: u64| {
+            let (times, newest) = known[&form];
+            times >= OFTEN && !(newest == at && says_how_things_stand(at))
+        };
+        form.is_some_and(is_usual)
+    };
+    forms.iter().enumerate().map(repeats).collect()
 }
 
 /// Returns a hash of a short reply without its numbers; `None` for other documents.
