@@ -116,15 +116,20 @@ class Counted:
         reports = self.reports
         if reports.are_of_the_rest:
             return False
-        if reports.are_by_length(messages, theirs) and not self.unread(messages, theirs):
+        unread = self.unread(messages, theirs)
+        if reports.are_by_length(messages, theirs) and not unread:
             return False
+        grown = None
         if reports.growth is not None:
-            grown, tokens = reports.growth
+            texts, tokens = reports.growth
             factor, framing = _UNEVEN
-            if tokens > self.count(grown) * factor + framing:
+            grown = self.count(texts)
+            if tokens > grown * factor + framing:
                 return False
         new = self.count(reports.new(messages))
-        return not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
+        # The third report of one size is of a window, unless the same text was new again.
+        is_window = unread and reports.in_a_row and new != grown
+        return bool(is_window) or not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
 
     def unread(self, messages: list[Any], theirs: int) -> int:
         """Return how many tokens of a prompt cannot have been read, as many as of the last one.

@@ -60,11 +60,14 @@ class Reports:
             was new: what was not in the provider's cache, and not what it read.
         growth: What was new in the last prompt, where that was text, and by how much more was
             reported of it than of the one before.
+        in_a_row: How many prompts before the last one were reported as the same size, each the
+            beginning of the next.
     """
 
     are_of_the_rest: bool = False
     growth: tuple[list[Any], int] | None = None
-    _in_a_row: int = 0
+    in_a_row: int = 0
+    _of_all: int = 0
     _last: Prompt = field(default_factory=Prompt)
     _lengths: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
@@ -82,18 +85,20 @@ class Reports:
                 # all that was read may be what a cut has left.
                 is_of_new = theirs < max(most // 2, _LEAST_READ)
                 self.are_of_the_rest |= is_of_new and not self.are_of_all
-                self._in_a_row //= 2
+                self._of_all //= 2
             elif theirs > most:
-                self._in_a_row += 1
+                self._of_all += 1
             if extends and all(map(_is_text, new)):
                 self.growth = new, theirs - last.theirs
+        is_same = last.begins(messages) and theirs == last.theirs
+        self.in_a_row = self.in_a_row + 1 if is_same else 0
         self._last = Prompt(list(messages), theirs)
         self._lengths.append((characters(messages), theirs))
 
     @property
     def are_of_all(self) -> bool:
         """Whether all of each prompt was reported lately, and not only what was in no cache."""
-        return self._in_a_row >= _IN_A_ROW and not self.are_of_the_rest
+        return self._of_all >= _IN_A_ROW and not self.are_of_the_rest
 
     def are_by_length(self, messages: list[Any], theirs: int) -> bool:
         """Return whether a prompt was read as what its length makes it, by those before."""

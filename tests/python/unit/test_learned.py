@@ -15,6 +15,7 @@ from endings import exit_code
 from nanobot_context import count_tokens
 from nanobot_context.cli.app import app
 from nanobot_context.files import locked
+from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.ratios import Ratio, fixed_of, framing_of
@@ -339,6 +340,26 @@ def test_a_prompt_that_is_read_as_the_shorter_one_before_was_cut() -> None:
     for turn in range(4):
         rest.reports.add(talk[: 1 + turn], 14_000 if turn == 0 else 90)
     assert not rest.could_be_cut(talk[:5], 90)
+
+
+def test_a_window_that_is_reported_again_and_again_is_no_report_of_what_was_new() -> None:
+    def talked(pages: list[str]) -> tuple[Counted, list[dict[str, str]]]:
+        reports = WindowResolver(LoadedSettings(Settings())).counts_of("m")
+        talk = [message("Be careful with what you are told.")]
+        for page in pages:
+            talk = [*talk, message(page)]
+            # What is new in each is about as much as the window.
+            reports.reports.add(talk, 4_096)
+        return reports, talk
+
+    pages = [f"{number} is on page {page}. " * 420 for number, page in enumerate((7, 12, 33, 48))]
+    reports, talk = talked(pages[:1])
+    assert not reports.could_be_cut([*talk, message(pages[1])], 4_096), "it may be what was new"
+    reports, talk = talked(pages[:2])
+    assert reports.could_be_cut([*talk, message(pages[2] + "And more. " * 40)], 4_096)
+    # The same page again may be the same number of tokens that no cache held.
+    reports, talk = talked(pages[:1] * 3)
+    assert not reports.could_be_cut([*talk, message(pages[0])], 4_096)
 
 
 def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
