@@ -22,9 +22,9 @@ use super::cut::is_result;
 use super::transcript::said;
 
 /// Words of a sentence that tells a decision.
-const DECISION: &str = r"(?i)(?-u:\b)(?:decided|we(?:'ll| will| shall) (?:use|keep|take|go)|let's (?:use|keep|take|go)|going with|agreed (?:on|to|that)|chose|settled on|switched to)(?-u:\b)|决定|采用|改用|就用|选定|定为";
+const DECISION: &str = r"(?i)(?-u:\b)(?:decided|we(?:'ll| will| shall) (?:use|keep|take|go)|let's (?:use|keep|take|go)|going with|agreed (?:on|to|that)|chose|settled on|switched to|decision (?:is|was)|entschieden|beschlossen|decidimos|decidido|decidiu|deciso)(?-u:\b)|(?-u:\b)(?:decisions?|entscheidung|beschluss|décision|decisión|decisão|decisione)\*{0,2} ?[:：]|décidé|решили|решение\*{0,2} ?:|决定|采用|改用|就用|选定|定为";
 /// Words of a sentence that tells what is left to do.
-const OPEN: &str = r"(?i)(?-u:\b)(?:todo|fixme|next steps?|still (?:need|needs|have|has|open|missing)|not yet|remains? to|open questions?|to be (?:done|decided))(?-u:\b)|待办|未完成|还需要|还没|下一步|待确认";
+const OPEN: &str = r"(?i)(?-u:\b)(?:todo|fixme|next steps?|still (?:need|needs|have|has|open|missing)|not yet|remains? to|open questions?|to be (?:done|decided)|noch offen|pendiente|da fare)(?-u:\b)|à faire|осталось|待办|未完成|还需要|还没|下一步|待确认";
 
 #[allow(clippy::expect_used)] // the patterns are literals, and a test compiles them
 static PATTERNS: LazyLock<[Regex; 2]> =

@@ -28,6 +28,23 @@ fn every_section_is_told_from_the_messages() {
 }
 
 #[test]
+fn a_decision_is_told_in_many_words() {
+    for said in [
+        "Decision: grow vol-3.",
+        "**Decision**: grow vol-3.",
+        "The decision is to grow vol-3.",
+        "Entscheidung: vol-3 wächst.",
+        "On a décidé de garder vol-3.",
+        "Решение: расширить vol-3.",
+        "决定扩容 vol-3。",
+    ] {
+        let found = local(&[Message::new(Role::Assistant, &format!("Day 3: full. {said}"))]);
+        assert_eq!(found.decisions, [said]);
+    }
+    assert_eq!(local(&[Message::new(Role::Assistant, "That is a decision of yours.")]).decisions, [""; 0]);
+}
+
+#[test]
 fn a_path_keeps_its_root() {
     let view = [Message::new(Role::User, "Read /etc/app/main.toml, ~/notes/a.md and http://x.org/a_1 or `./b/c.py`.")];
     let names = local(&view).names;
