@@ -126,6 +126,10 @@ def failure(event: Json | None) -> Json | None:
         return {"message": error}
     if isinstance(error, dict) and error:
         return error
+    # MiniMax: what went wrong stands beside the answer, which is missing; 0 is that nothing did.
+    outcome = event.get("base_resp")
+    if isinstance(outcome, dict) and outcome.get("status_code"):
+        return outcome
     # OpenAI's Responses: an event that is the error.
     return event if event.get("type") == "error" else None
 

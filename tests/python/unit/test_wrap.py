@@ -278,9 +278,16 @@ FAILED = {"object": "response", "status": "failed", "output": [], **REFUSED}
 BEHIND = {
     "choices": [{"index": 0, "finish_reason": "error", "message": {"content": ""}, **REFUSED}]
 }
+BESIDE = {
+    "choices": None,
+    "base_resp": {
+        "status_code": 2013,
+        "status_msg": "invalid params, context window exceeds limit",
+    },
+}
 
 
-@pytest.mark.parametrize("body", [REFUSED, FAILED, BEHIND])
+@pytest.mark.parametrize("body", [REFUSED, FAILED, BEHIND, BESIDE])
 @pytest.mark.parametrize("ask", [*OPENAI, *ANTHROPIC])
 def test_a_refusal_with_the_status_of_a_success_is_repaired(
     server: ModelServer, ask: Ask, body: Any
