@@ -10,6 +10,7 @@ mod own_words;
 mod top_up;
 mod work;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::budget::Request;
@@ -29,7 +30,7 @@ use super::draft::{Draft, Entry, Slot};
 use super::notes::{LeftOut, Notes};
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
-use super::superseded::superseded;
+use super::superseded::{Superseded, superseded};
 use earlier::Earlier;
 use ledger::{LEDGER_FRAME, Listed};
 use own_words::Pin;
@@ -96,6 +97,25 @@ const THOUGHTS_SHARE: f32 = 0.15;
 /// Factor of a superseded result's weight.
 const SUPERSEDED: f32 = 0.1;
 
+/// The same of a reply that has a new version, and of the newest version, on which the user works. Of 24 requests that go on with a
+/// function, between answers of 300, 1,800 and 2,500 characters, 24, 21 and 23 have it at 25 %; without either 17, 12 and 12, and in
+/// 7, 4 and 4 an older one alone.
+const OLDER_VERSION: f32 = 0.5;
+const NEWEST_VERSION: f32 = 8.0;
+
+/// Weighs the candidates that later messages replace, and those that replace them as a new version.
+fn weigh_versions(candidates: &mut [Candidate], superseded: &[Option<Superseded>]) {
+    let newest: HashSet<usize> = superseded.iter().flatten().filter_map(|why| why.version()).collect();
+    for candidate in candidates {
+        candidate.weight *= match candidate.superseded {
+            Some(Superseded::Rewritten(_)) => OLDER_VERSION,
+            Some(_) => SUPERSEDED,
+            None if newest.contains(&candidate.entry) => NEWEST_VERSION,
+            None => 1.0,
+        };
+    }
+}
+
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn new(
         draft: &'f mut Draft<'v, 'a>,
@@ -107,9 +127,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         // First, for marks name it and candidates weigh their marks.
         let superseded = if is_on(Mechanism::Superseded) { superseded(draft) } else { Vec::new() };
         let mut candidates = candidates(draft, archive_paths, protection, &superseded);
-        for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
-            candidate.weight *= SUPERSEDED;
-        }
+        weigh_versions(&mut candidates, &superseded);
         let room = (budget_tokens - floor_tokens).as_f32();
         // A little reasoning stays whole if the provider may require it.
         let wants = draft.counter.family().wants_reasoning;

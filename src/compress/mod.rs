@@ -65,7 +65,7 @@ pub use compaction_cache::CompactionCache;
 pub use lost::{Lost, LostKind, lost};
 pub use plan::{CallEdit, Cut, Edit, NO_REASONING, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
-pub use superseded::superseded_results;
+pub use superseded::superseded_messages;
 
 /// Returns the plan for the next call, or `None` if the messages may be sent unchanged.
 ///

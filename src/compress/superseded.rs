@@ -1,20 +1,24 @@
-//! Finds results that a later one replaces: the same call, the file written anew, or the same text.
+//! Finds what a later message replaces: a result by the same call, the file written anew or the same text, and a reply by a new
+//! version of what it shows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::Entry as MapEntry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::budget::Request;
 use crate::conversation::late_results;
 use crate::message::{Content, Message, Role, Text};
+use crate::text::estimate::count;
+use crate::text::excerpt::is_fence;
 use crate::tokens::Tokens;
 use crate::tools::{Action, Effect, has_failed};
 
 use super::draft::Draft;
 use super::late;
 
-/// Why a later message makes a result redundant, with its index in the draft.
+/// Why a later message makes one redundant, with its index in the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Superseded {
     /// The same call was made again later.
@@ -23,13 +27,15 @@ pub enum Superseded {
     Stale(usize),
     /// A later result is the same.
     Repeated(usize),
+    /// Later replies have most of its lines.
+    Rewritten(usize),
 }
 
 impl Superseded {
     /// Returns the reason in a mark.
     pub fn word(self) -> &'static str {
         match self {
-            Self::AskedAgain(_) => "superseded below",
+            Self::AskedAgain(_) | Self::Rewritten(_) => "superseded below",
             Self::Stale(_) => "changed since",
             Self::Repeated(_) => "same as below",
         }
@@ -39,8 +45,17 @@ impl Superseded {
     pub fn chinese(self) -> &'static str {
         match self {
             Self::AskedAgain(_) => "下文有更新的结果",
+            Self::Rewritten(_) => "下文有更新的版本",
             Self::Stale(_) => "此后已改动",
             Self::Repeated(_) => "与下文相同",
+        }
+    }
+
+    /// Returns the new version of a reply that has one.
+    pub fn version(self) -> Option<usize> {
+        match self {
+            Self::Rewritten(later) => Some(later),
+            _ => None,
         }
     }
 
@@ -50,15 +65,17 @@ impl Superseded {
             Self::AskedAgain(later) => ("again", later),
             Self::Stale(later) => ("changed", later),
             Self::Repeated(later) => ("repeated", later),
+            Self::Rewritten(later) => ("rewritten", later),
         }
     }
 }
 
-/// Returns the superseded results of a conversation, in order: index, reason, and index of the later message. Reasons:
-/// `again`, the same call was made again; `changed`, the file was written; `repeated`, the text is the same.
+/// Returns the superseded messages of a conversation, in order: index, reason, and index of the later message. Reasons: of a result
+/// `again`, the same call was made again; `changed`, the file was written; `repeated`, the text is the same; of a reply `rewritten`,
+/// it has a new version.
 ///
 /// As a fit of the whole conversation finds them. O(n), and counts new texts.
-pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usize)> {
+pub fn superseded_messages(view: &[Message<'_>]) -> Vec<(usize, &'static str, usize)> {
     let (order, view) = late::moved(view, &late_results(view));
     let draft = super::draft(&view, &Request::new(None, None, Tokens::ZERO));
     let index = |entry: usize| draft.entries[entry].index().map(|index| order[index]);
@@ -71,19 +88,24 @@ pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usi
     found
 }
 
-/// Returns by entry whether it is a superseded result.
+/// Returns by entry whether it is superseded.
 ///
-/// A failed call replaces nothing. O(n) in the arguments of all calls and the bytes of all results.
+/// A failed call replaces nothing. O(n) in the arguments of all calls and the bytes of all results and replies.
 pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut found = vec![None; draft.entries.len()];
     let mut later_calls: HashMap<(&str, String), usize> = HashMap::new();
     let mut written: HashMap<String, usize> = HashMap::new();
     let mut texts: HashMap<u128, usize> = HashMap::new();
+    let mut replies = Replies::default();
     for (index, entry) in draft.entries.iter().enumerate().rev() {
-        if entry.dropped.is_some() || entry.role != Role::Tool {
+        if entry.dropped.is_some() || !matches!(entry.role, Role::Tool | Role::Assistant) {
             continue;
         }
         let Some(text) = draft.message(index).and_then(text_of) else { continue };
+        if entry.role == Role::Assistant {
+            found[index] = replies.before(index, text);
+            continue;
+        }
         let Some(call) = draft.call(index) else { continue };
         let Some(name) = call.name.as_ref().map(Text::as_str) else { continue };
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
@@ -109,6 +131,47 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         }
     }
     found
+}
+
+/// The lines of the replies so far, from the newest back: by hash, the newest reply with one.
+#[derive(Default)]
+struct Replies<'t> {
+    lines: HashMap<u64, usize>,
+    /// Those of one reply.
+    own: HashSet<&'t str>,
+}
+
+/// Fewest lines of a reply that may have a new version, and fewest bytes of a line that counts.
+const MIN_VERSION_LINES: usize = 4;
+const MIN_LINE_BYTES: usize = 6;
+
+/// Least share of its lines in later replies, and in one of them.
+const OF_VERSION: f32 = 0.6;
+const OF_NEWEST: f32 = 0.3;
+
+impl<'t> Replies<'t> {
+    /// Adds a reply, older than the others; returns whether they have a new version of what it shows.
+    fn before(&mut self, index: usize, text: &'t str) -> Option<Superseded> {
+        self.own.clear();
+        let lines = text.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_BYTES && !is_fence(line));
+        self.own.extend(lines);
+        let mut known: Vec<usize> = Vec::new();
+        for line in &self.own {
+            match self.lines.entry(xxh3_64(line.as_bytes())) {
+                MapEntry::Occupied(newest) => known.push(*newest.get()),
+                MapEntry::Vacant(new) => {
+                    new.insert(index);
+                }
+            }
+        }
+        known.sort_unstable();
+        let by_reply = known.chunk_by(|one, other| one == other).map(|those| (those.len(), those[0]));
+        let (most, newest) = by_reply.max()?;
+        let is_least = |lines: usize, share: f32| count(lines) >= share * count(self.own.len());
+        let is_version =
+            self.own.len() >= MIN_VERSION_LINES && is_least(known.len(), OF_VERSION) && is_least(most, OF_NEWEST);
+        is_version.then_some(Superseded::Rewritten(newest))
+    }
 }
 
 /// Below this a pointer costs more than the text.
@@ -221,5 +284,26 @@ mod tests {
         let calls = ["1", "2", "3"].map(|n| ("exec", n, text.as_str()));
         assert_eq!(of(&calls), [Some(Superseded::Repeated(6)), Some(Superseded::Repeated(6)), None]);
         assert_eq!(of(&[("exec", "1", "ok"), ("exec", "2", "ok")]), [None, None], "no shorter than a pointer");
+    }
+
+    #[test]
+    fn a_reply_is_superseded_by_one_that_has_most_of_its_lines() {
+        let shown = |name: &str, lines: std::ops::Range<usize>| {
+            lines.map(|line| format!("{name} counts to {line}")).collect::<Vec<_>>().join("\n")
+        };
+        let replies = [
+            shown("alpha", 0..6),
+            shown("beta", 0..6),
+            shown("alpha", 1..9),
+            shown("gamma", 0..2),
+            shown("gamma", 0..2),
+        ];
+        let view: Vec<Message<'_>> = replies
+            .iter()
+            .flat_map(|said| [Message::new(Role::User, "go on"), Message::new(Role::Assistant, said)])
+            .collect();
+        let found = superseded(&draft(&view, &Request::new(None, None, Tokens::ZERO)));
+        let found: Vec<_> = found.into_iter().skip(1).step_by(2).collect();
+        assert_eq!(found, [Some(Superseded::Rewritten(5)), None, None, None, None], "two lines are no version");
     }
 }

@@ -400,17 +400,17 @@ pub fn list_changes(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, String,
     Call::new(messages, None, None)?.with_view(|view, _| of_view(&view.messages))
 }
 
-/// Return the results that a later message has replaced, as the core has it: the index of each, why, and the index of the later one.
+/// Return the messages that a later one has replaced, as the core has it: the index of each, why, and the index of the later one.
 ///
-/// `again`: the same call was made again; `changed`: the file that was read was written; `repeated`: a later
-/// result says the same.
+/// Of results, `again`: the same call was made again; `changed`: the file that was read was written; `repeated`: a later
+/// one says the same. Of replies, `rewritten`: later ones have most of its lines.
 ///
 /// Raises:
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
 #[pyfunction]
 pub fn superseded(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, &'static str, usize)>> {
     Call::new(messages, None, None)?
-        .with_view(|view, _| view.run(messages.py(), |view| compress::superseded_results(view)))?
+        .with_view(|view, _| view.run(messages.py(), |view| compress::superseded_messages(view)))?
 }
 
 /// Return by text of the user, oldest first, the sentences that hold from then on: rules, facts about the user, and what corrects

@@ -1,9 +1,10 @@
-//! Results that a later one has replaced make room for the others.
+//! What a later message has replaced makes room for the others.
 
 use nanobot_context::Role;
 
 use crate::fitted::{conversation, fit, fit_without, lines, text};
 use crate::owned::Owned;
+use crate::texts::Kind;
 
 const A: &str = r#"{"path": "src/a.log"}"#;
 const B: &str = r#"{"path": "src/b.log"}"#;
@@ -106,4 +107,30 @@ fn what_differs_in_the_same_result_stays_of_both() {
         "Go on.",
     );
     assert!(left(&fit(&messages, 30), "old") < 5);
+}
+
+/// A function that the model wrote, in versions that change a line each.
+fn version(nth: usize) -> String {
+    let mut body = vec!["def price(n, rate):".to_owned(), "    base = n * 4.5".to_owned()];
+    body.extend((0..4).map(|line| format!("    total_{line} = base * rate + {}", line * 7 + usize::from(line < nth))));
+    body.push("    return round(total_3, 2)".to_owned());
+    format!("```python\n{}\n```", body.join("\n"))
+}
+
+#[test]
+fn of_the_versions_that_the_model_wrote_the_newest_stays() {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+    for i in 0..30 {
+        messages.push(Owned::new(Role::User, format!("Tell me about part {i}.")));
+        messages.push(Owned::new(Role::Assistant, Kind::Prose.text(2_500, i as u64)));
+        if i % 6 == 0 {
+            messages.push(Owned::new(Role::User, "not quite, adapt it"));
+            messages.push(Owned::new(Role::Assistant, version(i / 6)));
+        }
+    }
+    messages.push(Owned::new(Role::User, "Now round to three digits."));
+    for percent in [6, 12, 25] {
+        assert!(text(&fit(&messages, percent)).contains(&version(4)), "{percent} %");
+    }
+    assert!(!text(&fit_without("superseded", &messages, 12)).contains(&version(4)));
 }

@@ -35,8 +35,13 @@ REASONS = {
     "budget": "over budget",
     "joined": "joined with another",
 }
-# How a later result replaces one: see `superseded`.
-_LATER = {"repeated": "same as", "again": "asked again in", "changed": "file written in"}
+# How a later message replaces one: see `superseded`.
+_LATER = {
+    "repeated": "same as",
+    "again": "asked again in",
+    "changed": "file written in",
+    "rewritten": "newer version in",
+}
 # What became of a request, where its own word does not say it.
 _OUTCOMES = {"interrupted": "stopped before the answer"}
 # Lost names that are printed; the JSON has all of them.

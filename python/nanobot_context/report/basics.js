@@ -196,6 +196,7 @@ function why(message, fate, oldest) {
     const link = plainButton(`#${say(later.later + 1)}`, () => openMessage(messages[later.later]));
     const said = {
       repeated: "the same stands in {0}", again: "the same call was made again: {0}", changed: "the file was written since: {0}",
+      rewritten: "a newer version stands in {0}",
     };
     return fragment(...parts(said[later.why], link));
   }

@@ -63,7 +63,7 @@ OF_OTHERS = {
         "framing {0}",
     ),
     *("hint: {0}", "{0} events", "show summaries", "show rules", "an event", "found {0}"),
-    *("same as #{0}", "asked again in #{0}", "file written in #{0}"),
+    *("same as #{0}", "asked again in #{0}", "file written in #{0}", "newer version in #{0}"),
     *("the server said so", "about what the server takes"),
     *("the server at {0} said so", "about what the server at {0} takes"),
     "nanobot's sessions ({0}) and those in `{1}`",
