@@ -7,7 +7,7 @@ use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::Author;
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, Said, Sentence, question_in, raise_corrections, said};
+use crate::text::rules::{Claim, Said, Sentence, answered_in, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
 
 use super::draft::{Draft, Entry, Piece, Slot};
@@ -45,7 +45,7 @@ pub type At = (usize, usize);
 pub struct Users {
     /// By text, in order.
     pub said: Vec<(At, Said)>,
-    /// Questions of the model that are answered in a few words, likewise.
+    /// Questions and offers of the model that are answered in a few words, likewise.
     pub questions: Vec<(At, Range<usize>)>,
     /// Claims that are rare, or all of a user who says little: in a talk among several people a usual one says nothing.
     pub rare: Vec<Claim>,
@@ -57,7 +57,7 @@ impl Users {
     /// Reads every text of the user; O(n).
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut talk, mut typed) = (Vec::new(), 0, 0, 0);
-        let (mut questions, mut question) = (Vec::new(), None);
+        let (mut questions, mut before) = (Vec::new(), None);
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -70,14 +70,15 @@ impl Users {
                     talk += text.len();
                 }
                 if author == Some(Author::Assistant) {
-                    question = question_in(text).map(|range| ((entry, piece), range));
+                    before = Some((entry, piece));
                 }
                 if is_said(*tier, author, text) {
                     let mut said = said(text);
-                    if let Some(question) = question.take()
+                    if let Some((entry, piece)) = before.take()
+                        && let Some(range) = answered_in(draft.text(entry, piece), text)
                         && said.answer(text)
                     {
-                        questions.push(question);
+                        questions.push(((entry, piece), range));
                     }
                     typed += said.typed_bytes;
                     texts.push(((entry, piece), said));

@@ -229,6 +229,12 @@ impl<'s> Selector<'s> {
         &self.scoring.documents()[document]
     }
 
+    /// Returns whether a message in words says next to nothing: see [`Scoring::says_little`].
+    pub fn says_little(&self, group: usize) -> bool {
+        let of_blocks = self.blocks(group).filter_map(|block| self.blocks[block].document);
+        of_blocks.chain(self.frames[group].documents.iter().copied()).all(|document| self.scoring.says_little(document))
+    }
+
     /// Returns the blocks of a group.
     pub fn blocks(&self, group: usize) -> Range<usize> {
         self.blocks_of[group].clone()

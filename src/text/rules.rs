@@ -19,7 +19,7 @@ use claim::{claim, is_asked, is_firm};
 use forms::Form;
 use lexicon::words;
 
-pub use answers::question_in;
+pub use answers::answered_in;
 pub use claim::Claim;
 pub use corrections::raise_corrections;
 pub use typed::typed;

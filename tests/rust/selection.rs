@@ -403,6 +403,15 @@ fn a_short_answer_stays_with_the_question_of_the_model() {
         let short = text(&fit(&messages, percent));
         assert!(short.contains(answer) && short.contains(asked), "{percent} %");
     }
+    // Nor without the item that it chooses.
+    let (offered, answer) = ("2. a letter by the customs officer", "The second one.");
+    messages[201] =
+        Owned::new(Role::Assistant, format!("1. a map\n{offered}\n3. a key\n\n{}", Kind::Prose.text(1_200, 7)));
+    messages[202] = Owned::new(Role::User, answer);
+    for percent in [5, 10, 25] {
+        let short = text(&fit(&messages, percent));
+        assert!(short.contains(answer) && short.contains(offered), "{percent} %");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
 
 use super::{FRAMING, Fit};
-use crate::compress::documents::{Place, Span, Stated};
+use crate::compress::documents::{Place, SHORT_TOKENS, Span, Stated};
 use crate::compress::protection::{Protection, Tier};
 use crate::compress::said::{LITTLE, LITTLE_BESIDE_WORK, MOSTLY_TALK, RARER};
 
@@ -45,6 +45,11 @@ const ANSWERS_SHARE: f32 = 0.5;
 /// none; with a quarter and 400 tokens .586 of the evidence of Chinese meetings stays at 25 % in place of .604.
 const ANSWERED_SHARE: f32 = 0.15;
 const SHORT_ANSWER: (f32, f32) = (100.0, 200.0);
+
+/// Share of the room that all short replies of the model may need, beside a user who says little. In rooms of 8,000 and 16,000 with
+/// answers of 2,500 characters the newest of values that the model told is sent in 768 of 768 and 428 of 428 requests, without it in
+/// 645 and 376; with a share of .2 .578 of the evidence of meetings stays at a quarter of the tokens in place of .599.
+const SHORT_REPLIES_SHARE: f32 = 0.1;
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
@@ -277,6 +282,9 @@ impl Fit<'_, '_, '_> {
             });
         }
         self.take_answered(selector, self.limit(selector, ANSWERED_SHARE));
+        if talk.says_little {
+            self.take_short_replies(selector);
+        }
         self.settle_if_sure(selector);
         talk.is_work
     }
@@ -314,6 +322,23 @@ impl Fit<'_, '_, '_> {
         for block in selector.blocks(position).rev() {
             for part in (0..selector.parts(block)).rev() {
                 selector.take_within(limit, |selector| selector.take_part(block, part));
+            }
+        }
+    }
+
+    /// Takes what the model said in a line, if that is little: decisions and values, and what the user answers in a few words.
+    fn take_short_replies(&self, selector: &mut Selector<'_>) {
+        let is_short = |(position, group): &(usize, Group)| {
+            group.role == Role::Assistant
+                && Protection::is_talk(self.draft, *group)
+                && self.full_tokens(*group) <= SHORT_TOKENS.as_f32()
+                && !selector.says_little(*position)
+        };
+        let short: Vec<(usize, Group)> = self.before_newest().filter(is_short).collect();
+        let tokens: f32 = short.iter().map(|(_, group)| self.full_tokens(*group)).sum();
+        if tokens <= self.room * SHORT_REPLIES_SHARE {
+            for (position, _) in short.into_iter().rev() {
+                selector.take_within(self.room, |selector| selector.take_whole(position));
             }
         }
     }
