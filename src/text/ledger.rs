@@ -59,7 +59,9 @@ const WENT_WELL: [&str; 24] = [
 /// other calls list their arguments. By the tool's name, not by [`Effect::of_call`]: a tool that views and changes files is
 /// not told by its name.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
-    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let mut arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    // A call of OpenAI's `custom` kind has its tool's name beside its input.
+    arguments.retain(|_, value| value != tool);
     let mut line = tool.to_owned();
     let key = SUBJECT_KEYS.iter().chain(&ADDRESSEE_KEYS).find(|key| arguments.contains_key(**key)).copied();
     let key = key.or_else(|| arguments.keys().next().filter(|_| arguments.len() == 1).map(String::as_str));
@@ -408,6 +410,8 @@ mod tests {
         );
         assert_eq!(call_line("write_file", r#"{"content": "x", "path": "a.py"}"#, Some("ok")), "write_file a.py");
         assert_eq!(call_line("send", "broken", None), "send");
+        let custom = r#"{"name": "run_sql", "input": "SELECT * FROM t"}"#;
+        assert_eq!(call_line("run_sql", custom, None), "run_sql SELECT * FROM t");
         let paid = r#"{"to": "Bob", "amount": 5}"#;
         assert_eq!(call_line("send_payment", paid, Some("ok")), "send_payment Bob amount=5");
         assert_eq!(

@@ -233,7 +233,8 @@ fn look(word: &str) -> Look {
     }
 }
 
-/// Returns whether a word is a measure or a time to the second: `51ms`, `4.2KB`, `00:15:43`. Each line of a log has another.
+/// Returns whether a word is a measure, a time to the second or one with its date, or a piece of that: `51ms`, `4.2KB`, `00:15:43`,
+/// `2026-03-02T00:06`, `02T00`. Each line of a log has another.
 pub fn is_measure(word: &str) -> bool {
     const UNITS: [&str; 17] =
         ["ns", "us", "µs", "ms", "s", "sec", "min", "h", "b", "kb", "mb", "gb", "kib", "mib", "gib", "%", "x"];
@@ -244,7 +245,12 @@ pub fn is_measure(word: &str) -> bool {
         let is_pair = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
         is_pair(hours) && is_pair(minutes) && seconds.get(..2).is_some_and(is_pair)
     };
-    has_unit || is_clock()
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_dated = || {
+        let (date, time) = word.trim_end_matches('Z').split_once('T')?;
+        Some(date.split('-').all(is_digits) && time.split([':', '.', '+', '-']).all(is_digits))
+    };
+    has_unit || is_clock() || is_dated() == Some(true)
 }
 
 #[cfg(test)]
@@ -257,10 +263,14 @@ mod tests {
 
     #[test]
     fn a_measure_is_none() {
-        for word in ["51ms", "4.2KB", "00:15:43", "00:15:43.120Z", "98%"] {
+        for word in
+            ["51ms", "4.2KB", "00:15:43", "00:15:43.120Z", "98%", "2026-03-02T00:06", "2026-03-02T00:06:11.5Z", "02T00"]
+        {
             assert!(is_measure(word), "{word}");
         }
-        for word in ["14:35", "x86", "4711", "a1b2", "v1.7.3", "5g", "10:20:x", "s3", ":8080"] {
+        for word in
+            ["14:35", "x86", "4711", "a1b2", "v1.7.3", "5g", "10:20:x", "s3", ":8080", "2026-03-02", "T1000", "MT5"]
+        {
             assert!(!is_measure(word), "{word}");
         }
     }

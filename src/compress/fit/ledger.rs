@@ -3,6 +3,8 @@
 mod calls;
 mod names;
 
+use std::ops::Range;
+
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::language::Language;
@@ -88,6 +90,14 @@ impl Listed {
             stays
         });
         true
+    }
+
+    /// Gives up the names within a place of a document: another one says them.
+    fn give_up_within(&mut self, document: usize, place: Range<usize>) {
+        let is_within = |name: &Name| name.document == Some(document) && place.contains(&name.at);
+        let given_up: f32 = self.names.iter().filter(|name| is_within(name)).map(|name| name.tokens).sum();
+        self.names.retain(|name| !is_within(name));
+        self.left += given_up;
     }
 
     /// Returns the ledger's message if the groups stay that `is_open` picks.

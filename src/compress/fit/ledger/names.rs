@@ -139,6 +139,7 @@ impl Fit<'_, '_, '_> {
             if tokens > listed.left {
                 too_long += 1;
             } else if !selector.is_covered(mention) {
+                listed.give_up_within(document, at..at + name.len());
                 listed.left -= tokens;
                 selector.cover_text(name);
                 listed.names.push(Name {
