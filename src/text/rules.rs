@@ -268,6 +268,15 @@ fn is_paragraph(text: &str, line: &Range<usize>) -> bool {
     before.is_some_and(|before| before.ends_with('\n')) && text[line.end..].trim_start_matches(blank).starts_with('\n')
 }
 
+/// Returns whether a sentence is a paragraph of its own, as somebody types what matters among what is pasted.
+pub fn stands_alone(text: &str, sentence: &Range<usize>) -> bool {
+    let end = text[..sentence.end].trim_end().len();
+    let (before, behind) = (text[..sentence.start].trim_end(), text[end..].trim_start());
+    let is_gap = |gap: &str| gap.matches('\n').count() > 1;
+    (before.is_empty() || is_gap(&text[before.len()..sentence.start]))
+        && (behind.is_empty() || is_gap(&text[end..text.len() - behind.len()]))
+}
+
 /// Returns the range that is too far from both ends of `text` to be typed.
 fn middle(text: &str) -> Range<usize> {
     if text.len() <= 2 * TYPED_BYTES {

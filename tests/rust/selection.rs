@@ -329,6 +329,29 @@ fn rules_stay_whatever_a_newest_result_takes() {
 }
 
 #[test]
+fn among_the_rules_of_what_is_pasted_one_in_a_paragraph_of_its_own_stays() {
+    let rule = "Never use the word journey in a title.";
+    let manual = |seed: usize| {
+        let line = |i: usize| format!("You must never set option {} of part {seed} without a reason.", i * 7 + seed);
+        let paragraph = |i: usize| (4 * i..4 * i + 4).map(line).collect::<Vec<_>>().join(" ");
+        (0..4).map(paragraph).collect::<Vec<_>>()
+    };
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+    for seed in 0..30 {
+        let mut pasted = manual(seed);
+        if seed == 9 {
+            pasted.insert(2, rule.to_owned());
+        }
+        messages.push(Owned::new(Role::User, pasted.join("\n\n")));
+        messages.push(Owned::new(Role::Assistant, "I see."));
+    }
+    messages.push(Owned::new(Role::User, "Go on."));
+    for percent in [6, 12, 25] {
+        assert!(text(&fit(&messages, percent)).contains(rule), "{percent} %");
+    }
+}
+
+#[test]
 fn a_rule_that_was_repeated_is_kept_once() {
     let messages = with_rules(&[RULE, RULE, RULE]);
     assert_eq!(text(&fit(&messages, 15)).matches(RULE).count(), 1);

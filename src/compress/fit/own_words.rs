@@ -8,7 +8,7 @@ use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, normal};
+use crate::text::rules::{Claim, normal, stands_alone};
 
 use super::{FRAMING, Fit};
 use crate::compress::documents::{Place, SHORT_TOKENS, Span, Stated};
@@ -68,6 +68,9 @@ pub(super) struct Pin {
     normal: String,
     unlabelled: String,
     tokens: f32,
+    /// Whether it is a paragraph of its own: of more than have room these come first. Of ten rules in messages of 1,000 characters of
+    /// manuals 5 or 6 stay at 6 to 25 % of the tokens, without this 1.
+    is_alone: bool,
     /// Estimated tokens of all that stays with it: its parts, or its message.
     pub(super) taken_tokens: f32,
 }
@@ -244,7 +247,9 @@ impl Fit<'_, '_, '_> {
                 self.take_answered(selector, (selector.used() + short).min(self.room));
             }
             let Some(limit) = limits.next(claim) else { continue };
-            for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
+            let of_claim =
+                |is_alone| pins.iter().rev().filter(move |pin| pin.claim == claim && pin.is_alone == is_alone);
+            for pin in of_claim(true).chain(of_claim(false)) {
                 if !seen.insert(&pin.normal) {
                     continue;
                 }
@@ -374,6 +379,7 @@ impl Fit<'_, '_, '_> {
     pub(super) fn pins(&self, blocks: &[Block], documents: &[Document], claims: Vec<Stated>) -> Vec<Pin> {
         let mut parts = Parts::of(blocks, documents);
         let pin = |Stated { claim, said, question }| {
+            let Span { place: Place { entry, piece, .. }, ref range, .. } = said;
             let mut pin = Pin {
                 claim,
                 takes: Vec::new(),
@@ -381,6 +387,7 @@ impl Fit<'_, '_, '_> {
                 normal: String::new(),
                 unlabelled: String::new(),
                 tokens: 0.0,
+                is_alone: stands_alone(self.draft.text(entry, piece), range),
                 taken_tokens: 0.0,
             };
             for span in question.iter().chain([&said]) {
