@@ -91,6 +91,9 @@ const PERMITTING_WIDE: [&str; 5] = ["可以", "允许", "能", "いい", "괜찮
 /// Words that start rules of any subject.
 const STARTING_ANY: [&str; 9] = ["only", "do", "please", "let", "make", "always", "keep", "the", "you"];
 
+/// Words before a sentence that are no subject of it.
+const FILLERS: [&str; 9] = ["okay", "sure", "yeah", "yep", "yes", "well", "thanks", "please", "hello"];
+
 /// A word of a rule.
 struct Subject {
     claim: Claim,
@@ -227,7 +230,8 @@ fn has_word(said: &str, words: &[&str], wide: &[&str]) -> bool {
 /// Returns the hashes of the words that may name a subject; in scripts without spaces, of each two characters.
 fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
     let named = said.split(|c: char| WIDE.contains(&c) || !c.is_alphanumeric());
-    let named = named.filter(|word| word.len() >= MIN_WORD_BYTES).map(|word| {
+    let is_filler = |word: &str| FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(word));
+    let named = named.filter(move |word| word.len() >= MIN_WORD_BYTES && !is_filler(word)).map(|word| {
         let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
         xxh3_64(word.strip_suffix('s').unwrap_or(&word).as_bytes())
@@ -282,6 +286,12 @@ mod tests {
         let permitted = "You can touch the header now.";
         assert_eq!(standing(["Don't touch the header.", permitted]), [permitted]);
         assert_eq!(standing(["不要删除任何文件。", "删除旧日志。"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_word_before_a_sentence_is_no_subject_of_it() {
+        let fact = "Okay, I live in Graz.";
+        assert_eq!(held(&[fact, "Okay, thanks."]), [fact]);
     }
 
     #[test]
