@@ -72,6 +72,9 @@ pub struct Candidate {
     pub superseded: Option<Superseded>,
 }
 
+/// Factor of the worth of reasoning: a token of it is worth less than one of what the model says.
+const THOUGHTS: f32 = 0.01;
+
 /// Facts about a candidate's message.
 #[derive(Clone, Copy)]
 struct Of {
@@ -121,7 +124,7 @@ fn candidate(
         return None;
     }
     let weight = match (slot, priority) {
-        (Slot::Field(field), _) if floor == Tokens::ZERO || field.is_reasoning() => 0.05,
+        (Slot::Field(field), _) if floor == Tokens::ZERO || field.is_reasoning() => THOUGHTS,
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
