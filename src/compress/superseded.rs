@@ -1,7 +1,6 @@
 //! Finds what a later message replaces: a result by the same call, the file written anew or the same text, and a reply by a new
 //! version of what it shows.
 
-use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
@@ -96,14 +95,14 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut later_calls: HashMap<(&str, String), usize> = HashMap::new();
     let mut written: HashMap<String, usize> = HashMap::new();
     let mut texts: HashMap<u128, usize> = HashMap::new();
-    let mut replies = Replies::default();
+    let mut lines: HashMap<u64, usize> = HashMap::new();
     for (index, entry) in draft.entries.iter().enumerate().rev() {
         if entry.dropped.is_some() || !matches!(entry.role, Role::Tool | Role::Assistant) {
             continue;
         }
         let Some(text) = draft.message(index).and_then(text_of) else { continue };
         if entry.role == Role::Assistant {
-            found[index] = replies.before(index, text);
+            found[index] = version(&mut lines, index, text);
             continue;
         }
         let Some(call) = draft.call(index) else { continue };
@@ -133,14 +132,6 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     found
 }
 
-/// The lines of the replies so far, from the newest back: by hash, the newest reply with one.
-#[derive(Default)]
-struct Replies<'t> {
-    lines: HashMap<u64, usize>,
-    /// Those of one reply.
-    own: HashSet<&'t str>,
-}
-
 /// Fewest lines of a reply that may have a new version, and fewest bytes of a line that counts.
 const MIN_VERSION_LINES: usize = 4;
 const MIN_LINE_BYTES: usize = 6;
@@ -149,29 +140,20 @@ const MIN_LINE_BYTES: usize = 6;
 const OF_VERSION: f32 = 0.6;
 const OF_NEWEST: f32 = 0.3;
 
-impl<'t> Replies<'t> {
-    /// Adds a reply, older than the others; returns whether they have a new version of what it shows.
-    fn before(&mut self, index: usize, text: &'t str) -> Option<Superseded> {
-        self.own.clear();
-        let lines = text.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_BYTES && !is_fence(line));
-        self.own.extend(lines);
-        let mut known: Vec<usize> = Vec::new();
-        for line in &self.own {
-            match self.lines.entry(xxh3_64(line.as_bytes())) {
-                MapEntry::Occupied(newest) => known.push(*newest.get()),
-                MapEntry::Vacant(new) => {
-                    new.insert(index);
-                }
-            }
-        }
-        known.sort_unstable();
-        let by_reply = known.chunk_by(|one, other| one == other).map(|those| (those.len(), those[0]));
-        let (most, newest) = by_reply.max()?;
-        let is_least = |lines: usize, share: f32| count(lines) >= share * count(self.own.len());
-        let is_version =
-            self.own.len() >= MIN_VERSION_LINES && is_least(known.len(), OF_VERSION) && is_least(most, OF_NEWEST);
-        is_version.then_some(Superseded::Rewritten(newest))
-    }
+/// Returns whether later replies have a new version of what the one at `index` shows, and adds its lines. `newest` has the newest reply
+/// with a line, by its hash.
+fn version(newest: &mut HashMap<u64, usize>, index: usize, text: &str) -> Option<Superseded> {
+    let lines = text.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_BYTES && !is_fence(line));
+    let lines: HashSet<u64> = lines.map(|line| xxh3_64(line.as_bytes())).collect();
+    let later = lines.iter().map(|line| *newest.entry(*line).or_insert(index));
+    let mut known: Vec<usize> = later.filter(|later| *later != index).collect();
+    known.sort_unstable();
+    let by_reply = known.chunk_by(|one, other| one == other).map(|those| (those.len(), those[0]));
+    let (most, later) = by_reply.max()?;
+    let are_least = |some: usize, share: f32| count(some) >= share * count(lines.len());
+    let is_version =
+        lines.len() >= MIN_VERSION_LINES && are_least(known.len(), OF_VERSION) && are_least(most, OF_NEWEST);
+    is_version.then_some(Superseded::Rewritten(later))
 }
 
 /// Below this a pointer costs more than the text.

@@ -247,10 +247,12 @@ pub fn is_measure(word: &str) -> bool {
     };
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_dated = || {
-        let (date, time) = word.trim_end_matches('Z').split_once('T')?;
-        Some(date.split('-').all(is_digits) && time.split([':', '.', '+', '-']).all(is_digits))
+        let parts = word.trim_end_matches('Z').split_once('T');
+        parts.is_some_and(|(date, time)| {
+            date.split('-').all(is_digits) && time.split([':', '.', '+', '-']).all(is_digits)
+        })
     };
-    has_unit || is_clock() || is_dated() == Some(true)
+    has_unit || is_clock() || is_dated()
 }
 
 #[cfg(test)]

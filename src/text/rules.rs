@@ -145,7 +145,7 @@ pub fn said(text: &str) -> Said {
     let head = head(text);
     for line in typed(text) {
         let is_far = middle.start <= line.start && line.end <= middle.end;
-        let is_apart = is_far && is_paragraph(text, &line);
+        let is_apart = is_far && stands_alone(text, &line);
         if is_far {
             far_from.get_or_insert(this.claims.len());
             if !far.is_rare(middle.len()) && !is_apart {
@@ -261,19 +261,12 @@ fn sentences_in(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<u
     sentences(&text[range.clone()]).map(move |sentence| range.start + sentence.start..range.start + sentence.end)
 }
 
-/// Returns whether a line has a blank line before and behind it.
-fn is_paragraph(text: &str, line: &Range<usize>) -> bool {
-    let blank = [' ', '\t', '\r'];
-    let before = text[..line.start].strip_suffix('\n').map(|before| before.trim_end_matches(blank));
-    before.is_some_and(|before| before.ends_with('\n')) && text[line.end..].trim_start_matches(blank).starts_with('\n')
-}
-
-/// Returns whether a sentence is a paragraph of its own, as somebody types what matters among what is pasted.
-pub fn stands_alone(text: &str, sentence: &Range<usize>) -> bool {
-    let end = text[..sentence.end].trim_end().len();
-    let (before, behind) = (text[..sentence.start].trim_end(), text[end..].trim_start());
+/// Returns whether a line or a sentence is a paragraph of its own, as somebody types what matters among what is pasted.
+pub fn stands_alone(text: &str, said: &Range<usize>) -> bool {
+    let end = text[..said.end].trim_end().len();
+    let (before, behind) = (text[..said.start].trim_end(), text[end..].trim_start());
     let is_gap = |gap: &str| gap.matches('\n').count() > 1;
-    (before.is_empty() || is_gap(&text[before.len()..sentence.start]))
+    (before.is_empty() || is_gap(&text[before.len()..said.start]))
         && (behind.is_empty() || is_gap(&text[end..text.len() - behind.len()]))
 }
 

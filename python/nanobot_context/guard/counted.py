@@ -128,8 +128,8 @@ class Counted:
                 return False
         new = self.count(reports.new(messages))
         # The third report of one size is of a window, unless the same text was new again.
-        is_window = unread and reports.in_a_row and new != grown
-        return bool(is_window) or not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
+        is_window = unread > 0 and reports.repeated > 0 and new != grown
+        return is_window or not new or not new * RATIOS[0] <= theirs <= new * _NEW_TEXT
 
     def unread(self, messages: list[Any], theirs: int) -> int:
         """Return how many tokens of a prompt cannot have been read, as many as of the last one.

@@ -60,13 +60,13 @@ class Reports:
             was new: what was not in the provider's cache, and not what it read.
         growth: What was new in the last prompt, where that was text, and by how much more was
             reported of it than of the one before.
-        in_a_row: How many prompts before the last one were reported as the same size, each the
+        repeated: How many prompts before the last one were reported as the same size, each the
             beginning of the next.
     """
 
     are_of_the_rest: bool = False
     growth: tuple[list[Any], int] | None = None
-    in_a_row: int = 0
+    repeated: int = 0
     _of_all: int = 0
     _last: Prompt = field(default_factory=Prompt)
     _lengths: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_KEPT))
@@ -75,11 +75,13 @@ class Reports:
         """Remember what was reported of a prompt that was not cut."""
         self.growth = None
         last = self._last
-        if shared := last.shared(messages):
+        shared = last.shared(messages)
+        extends = 0 < shared == len(last.messages)
+        self.repeated = self.repeated + 1 if extends and theirs == last.theirs else 0
+        if shared:
             new = messages[shared:]
             # No text has more tokens than characters.
             most = characters(new)
-            extends = shared == len(last.messages)
             if extends and theirs < last.theirs:
                 # A token has two characters, at least in most texts. One such report among many of
                 # all that was read may be what a cut has left.
@@ -90,8 +92,6 @@ class Reports:
                 self._of_all += 1
             if extends and all(map(_is_text, new)):
                 self.growth = new, theirs - last.theirs
-        is_same = last.begins(messages) and theirs == last.theirs
-        self.in_a_row = self.in_a_row + 1 if is_same else 0
         self._last = Prompt(list(messages), theirs)
         self._lengths.append((characters(messages), theirs))
 
@@ -150,9 +150,11 @@ class Reports:
         First those of the last one. `None` where they do not begin alike, the prompt is not longer
         by its characters, or not all that differs is text.
         """
+        if theirs != self._last.theirs:
+            return None
         gone, new = self._parting(messages)
         is_longer = characters(gone) < characters(new) and all(map(_is_text, (*gone, *new)))
-        return (gone, new) if is_longer and theirs == self._last.theirs else None
+        return (gone, new) if is_longer else None
 
     def _parting(self, messages: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return what comes after the messages that both the last prompt and `messages` begin with.

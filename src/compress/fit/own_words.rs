@@ -320,9 +320,7 @@ impl Fit<'_, '_, '_> {
     /// its end, where the model asks.
     fn take_answered(&self, selector: &mut Selector<'_>, limit: f32) {
         let newest = self.protection.tier(Tier::Older).rfind(|(_, group)| group.role != Role::User);
-        let is_said =
-            |(_, group): &(usize, Group)| group.role == Role::Assistant && Protection::is_talk(self.draft, *group);
-        let Some((position, _)) = newest.filter(is_said) else { return };
+        let Some((position, _)) = newest.filter(|(_, group)| self.is_reply(*group)) else { return };
         selector.take_within(limit, |selector| selector.take_whole(position));
         for block in selector.blocks(position).rev() {
             for part in (0..selector.parts(block)).rev() {
@@ -331,11 +329,14 @@ impl Fit<'_, '_, '_> {
         }
     }
 
+    fn is_reply(&self, group: Group) -> bool {
+        group.role == Role::Assistant && Protection::is_talk(self.draft, group)
+    }
+
     /// Takes what the model said in a line, if that is little: decisions and values, and what the user answers in a few words.
     fn take_short_replies(&self, selector: &mut Selector<'_>) {
         let is_short = |(position, group): &(usize, Group)| {
-            group.role == Role::Assistant
-                && Protection::is_talk(self.draft, *group)
+            self.is_reply(*group)
                 && self.full_tokens(*group) <= SHORT_TOKENS.as_f32()
                 && !selector.says_little(*position)
         };

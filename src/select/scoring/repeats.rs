@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::text::terms::TermKind;
+use crate::text::terms::{ShortTerm, TermKind};
 
 use super::{Author, Document};
 
@@ -22,17 +22,16 @@ pub fn repeats(documents: &[Document]) -> Vec<bool> {
         let (times, newest) = known.entry(form).or_default();
         (*times, *newest) = (*times + 1, at);
     }
-    let says_how_things_stand = |at: usize| {
-        documents[at].analysis.terms.iter().any(|term| matches!(term.kind(), TermKind::Number | TermKind::Part))
-    };
-    let repeats = |(at, form): (usize, &Option<u64>)| {
-        let is_usual = |form: u64| {
-            let (times, newest) = known[&form];
-            times >= OFTEN && !(newest == at && says_how_things_stand(at))
-        };
-        form.is_some_and(is_usual)
-    };
-    forms.iter().enumerate().map(repeats).collect()
+    let is_often = |form: &Option<u64>| form.is_some_and(|form| known[&form].0 >= OFTEN);
+    let mut repeats: Vec<bool> = forms.iter().map(is_often).collect();
+    for (_, newest) in known.into_values() {
+        repeats[newest] &= !documents[newest].analysis.terms.iter().any(is_number);
+    }
+    repeats
+}
+
+fn is_number(term: &ShortTerm) -> bool {
+    matches!(term.kind(), TermKind::Number | TermKind::Part)
 }
 
 /// Returns a hash of a short reply without its numbers; `None` for other documents.
@@ -41,6 +40,6 @@ fn form(document: &Document) -> Option<u64> {
     if document.author != Author::Assistant || terms.len() > MAX_TERMS {
         return None;
     }
-    let said = terms.iter().filter(|term| !matches!(term.kind(), TermKind::Number | TermKind::Part));
+    let said = terms.iter().filter(|term| !is_number(term));
     Some(said.fold(0, |hash: u64, term| (hash.rotate_left(5) ^ term.hash()).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }

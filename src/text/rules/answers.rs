@@ -37,7 +37,7 @@ pub fn answered_in(text: &str, answer: &str) -> Option<Range<usize>> {
 }
 
 /// An item of a list, as it is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Choice {
     Labelled(Label),
     /// By its place, from 1 on; 0 is the last.
@@ -45,7 +45,7 @@ enum Choice {
 }
 
 /// What stands before an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Label {
     Bullet,
     Number(u8),
