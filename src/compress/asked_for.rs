@@ -1,12 +1,12 @@
-//! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms.
+//! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms, or what it points to.
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::select::Asked;
 use crate::select::scoring::{Author, asks_for_nothing};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::references::Reference;
 use crate::text::segments::Kind;
 use crate::text::sentences::sentences;
 use crate::text::terms::{ShortTerm, scan};
@@ -27,16 +27,92 @@ const MOST_TERMS: usize = 16;
 const MOST_PARTS: usize = 4;
 
 impl Documents {
-    /// Finds the parts that have what the message `question` asks for by name. `cuts_of` has the cuts of each document.
-    /// O(terms), and O(bytes) of the texts with such a term.
-    pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &[Vec<usize>]) {
+    /// Finds the parts that have what the message `question` asks for by name, and what it points to by place or form. `cuts_of` has
+    /// the cuts of each document. O(terms), and O(bytes) of the texts with such a term, or of all replies.
+    pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &mut [Vec<usize>]) {
         let rare = self.rare_terms(draft.entries.len(), question);
-        if rare.is_empty() || rare.len() > MOST_TERMS {
-            return;
-        }
         let asked = Asked::of(rare.iter().copied());
+        let meant = self.find_meant(draft, question, &asked);
+        if let Some((document, ranges)) = &meant {
+            self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
+        }
+        if (1..=MOST_TERMS).contains(&rare.len()) {
+            self.find_named(draft, question, (&rare, &asked), cuts_of);
+        }
+        if let Some((document, ranges)) = meant
+            && let Some(block) = self.places[document].block
+        {
+            let parts = ranges.into_iter().flat_map(|range| self.parts_of(document, range));
+            let parts: Vec<(usize, usize)> = parts.map(|part| (block, part)).collect();
+            self.asked_for.splice(..0, parts);
+        }
+    }
+
+    /// Finds the reply that has what the question points to, that with most of its rare terms, else the newest; and where in it.
+    fn find_meant(&self, draft: &Draft<'_, '_>, question: usize, asked: &Asked) -> Option<(usize, Vec<Range<usize>>)> {
+        let texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        let reference = texts.filter_map(|(piece, _)| Reference::of(draft.text(question, piece))).next()?;
+        let mut best = None;
+        for (document, place) in self.places.iter().enumerate().rev() {
+            let of = &self.documents[document];
+            if of.author != Author::Assistant || of.message >= question {
+                continue;
+            }
+            let named = of.analysis.terms.iter().filter(|&&term| asked.contains(term)).count();
+            if best.as_ref().is_some_and(|(most, _)| named <= *most) {
+                continue;
+            }
+            let ranges = reference.find(draft.text(place.entry, place.piece));
+            if !ranges.is_empty() {
+                best = Some((named, (document, ranges)));
+            }
+        }
+        best.map(|(_, found)| found).filter(|(document, _)| !self.documents[*document].stays)
+    }
+
+    /// Cuts a document around some ranges, unless it is short.
+    fn cut(
+        &mut self,
+        draft: &Draft<'_, '_>,
+        document: usize,
+        ranges: impl Iterator<Item = Range<usize>>,
+        known: &mut Vec<usize>,
+    ) {
+        let Place { entry, piece, block } = self.places[document];
+        let tokens = draft.entries[entry].pieces[piece].tokens;
+        let Some(block) = block.filter(|_| tokens > SHORT_TOKENS) else { return };
+        let text = draft.text(entry, piece);
+        known.extend(cuts(text, ranges));
+        known.sort_unstable();
+        known.dedup();
+        self.documents[document].analysis = Analysis::cut_at(text, Form::Stated, known);
+        self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
+    }
+
+    /// Returns the parts of a document that have some of a range.
+    fn parts_of(&self, document: usize, range: Range<usize>) -> Range<usize> {
+        let parts = &self.documents[document].analysis.parts;
+        let ends: Vec<usize> = parts
+            .iter()
+            .scan(0, |end, part| {
+                *end += part.bytes as usize;
+                Some(*end)
+            })
+            .collect();
+        ends.partition_point(|&end| end <= range.start)
+            ..(ends.partition_point(|&end| end < range.end) + 1).min(parts.len())
+    }
+
+    /// Finds the parts that have at least half of the `rare` terms of the question.
+    fn find_named(
+        &mut self,
+        draft: &Draft<'_, '_>,
+        question: usize,
+        (rare, asked): (&[ShortTerm], &Asked),
+        cuts_of: &mut [Vec<usize>],
+    ) {
         let mut found = Vec::new();
-        for (document, cuts) in cuts_of.iter().enumerate() {
+        for document in 0..self.documents.len() {
             let of = &self.documents[document];
             let is_said = matches!(of.author, Author::User | Author::Assistant);
             let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
@@ -52,11 +128,9 @@ impl Documents {
                 continue;
             }
             let Place { entry, piece, .. } = self.places[document];
-            let tokens = draft.entries[entry].pieces[piece].tokens;
-            if is_said && tokens > SHORT_TOKENS {
-                let Some(analysis) = cut_around(draft.text(entry, piece), &asked, cuts) else { return };
-                self.documents[document].analysis = analysis;
-                self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
+            if is_said && draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
+                let Some(having) = sentences_with(draft.text(entry, piece), asked) else { return };
+                self.cut(draft, document, having.into_iter(), &mut cuts_of[document]);
             }
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate() {
@@ -91,8 +165,8 @@ impl Documents {
     }
 }
 
-/// Returns a text cut at `known` places and around the sentences with what is asked for; `None` where that is its subject.
-fn cut_around(text: &str, asked: &Asked, known: &[usize]) -> Option<Arc<Analysis>> {
+/// Returns the sentences of a text with what is asked for; `None` where that is its subject.
+fn sentences_with(text: &str, asked: &Asked) -> Option<Vec<Range<usize>>> {
     let mut starts = Vec::new();
     scan(text, |term, start| starts.extend(asked.contains(term.short()).then_some(start)));
     // The parts of an identifier come behind it.
@@ -102,12 +176,5 @@ fn cut_around(text: &str, asked: &Asked, known: &[usize]) -> Option<Arc<Analysis
         starts.get(first).is_some_and(|&start| start < sentence.end)
     };
     let having: Vec<Range<usize>> = sentences(text).filter(has_one).take(MOST_PARTS + 1).collect();
-    if having.len() > MOST_PARTS {
-        return None;
-    }
-    let mut cuts = cuts(text, having.into_iter());
-    cuts.extend(known);
-    cuts.sort_unstable();
-    cuts.dedup();
-    Some(Analysis::cut_at(text, Form::Stated, &cuts))
+    (having.len() <= MOST_PARTS).then_some(having)
 }

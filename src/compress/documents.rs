@@ -85,9 +85,9 @@ impl Documents {
         for (position, group) in protection.groups.iter().enumerate() {
             builder.add_group(position, *group);
         }
-        let Builder { mut documents, cuts_of, .. } = builder;
+        let Builder { mut documents, mut cuts_of, .. } = builder;
         if let Some(question) = protection.last_user.filter(|_| is_on(Mechanism::Relevance)) {
-            documents.find_asked_for(draft, question, &cuts_of);
+            documents.find_asked_for(draft, question, &mut cuts_of);
         }
         documents
     }

@@ -14,6 +14,7 @@ pub mod json_string;
 pub mod language;
 pub mod ledger;
 pub mod names;
+pub mod references;
 pub mod rules;
 pub mod segments;
 pub mod sentences;

@@ -1,0 +1,124 @@
+//! Finds what a user points to in what the model said, by its place or form: "the second one", "plan B", "your table".
+
+mod lists;
+mod shapes;
+mod words;
+
+use std::ops::Range;
+
+pub use lists::Choice;
+use lists::Label;
+use words::{Shape, Sign, WORDS};
+
+/// Most bytes and words of an answer that chooses; with a letter, which may be a word.
+const MAX_CHOICE_BYTES: usize = 48;
+const MAX_CHOICE_WORDS: usize = 5;
+const MAX_LETTER_WORDS: usize = 2;
+
+/// Most bytes of a question that points to something.
+const MAX_QUESTION_BYTES: usize = 240;
+
+/// What a question points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    choice: Option<Choice>,
+    shape: Option<Shape>,
+}
+
+impl Reference {
+    /// Returns what a question points to: "Let's take the second option.", "Show me the table from before." O(n).
+    pub fn of(question: &str) -> Option<Self> {
+        if question.len() > MAX_QUESTION_BYTES {
+            return None;
+        }
+        let lower = question.to_lowercase();
+        let words: Vec<&str> = split(&lower).collect();
+        let has = |word: &str, wanted: Sign| WORDS.of_word(word).any(|sign| sign == wanted);
+        let mut this = Self { choice: None, shape: None };
+        for (i, word) in words.iter().enumerate() {
+            let next = words.get(i + 1).copied().unwrap_or_default();
+            for sign in WORDS.of_word(word) {
+                match sign {
+                    // "First, read it.", "last week".
+                    Sign::Place(place) if !has(next, Sign::Span) && !lower.contains(&format!("{word},")) => {
+                        this.choice.get_or_insert(Choice::Place(place));
+                    }
+                    Sign::Shape(shape) => {
+                        this.shape.get_or_insert(shape);
+                    }
+                    Sign::Item => {
+                        if let Some(label) = Label::of(next) {
+                            this.choice.get_or_insert(Choice::Labelled(label));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (end, sign) in WORDS.wide_in(&lower) {
+            match sign {
+                Sign::Place(place) => {
+                    this.choice.get_or_insert(Choice::Place(place));
+                }
+                Sign::Shape(shape) => {
+                    this.shape.get_or_insert(shape);
+                }
+                Sign::Item => {
+                    let label = split(&lower[end..]).next().filter(|_| lower[end..].starts_with(char::is_alphanumeric));
+                    let first = label.and_then(|label| {
+                        Label::of(label).or_else(|| Label::of(&label[..label.chars().next()?.len_utf8()]))
+                    });
+                    if let Some(label) = first {
+                        this.choice.get_or_insert(Choice::Labelled(label));
+                    }
+                }
+                Sign::Span => {}
+            }
+        }
+        (this.choice.is_some() || this.shape.is_some()).then_some(this)
+    }
+
+    /// Returns what is meant in a text, the most wanted of it first: the item and its list, or the last thing of that shape. O(n).
+    pub fn find(&self, text: &str) -> Vec<Range<usize>> {
+        match (self.shape, self.choice) {
+            (None | Some(Shape::List), Some(choice)) => {
+                lists::items(text, choice).map(|(item, list)| vec![item, list]).unwrap_or_default()
+            }
+            (Some(Shape::List), None) => lists::last(text).into_iter().collect(),
+            (Some(shape), _) => shapes::last(text, shape).into_iter().collect(),
+            (None, None) => Vec::new(),
+        }
+    }
+}
+
+/// Returns the item of a text that a short answer chooses: "2", "b)", "The second one.", "Nummer 3 bitte.", "第二个". O(n).
+pub fn chosen_in(text: &str, answer: &str) -> Option<Range<usize>> {
+    Some(lists::items(text, chosen(answer)?)?.0)
+}
+
+fn chosen(answer: &str) -> Option<Choice> {
+    let said = answer.trim();
+    if said.len() > MAX_CHOICE_BYTES {
+        return None;
+    }
+    let lower = said.to_lowercase();
+    let words: Vec<&str> = split(&lower).collect();
+    if words.len() > MAX_CHOICE_WORDS {
+        return None;
+    }
+    let of_words = words.iter().flat_map(|word| WORDS.of_word(word));
+    let mut signs = of_words.chain(WORDS.wide_in(&lower).map(|(_, sign)| sign));
+    if let Some(place) = signs.find_map(|sign| if let Sign::Place(place) = sign { Some(place) } else { None }) {
+        return Some(Choice::Place(place));
+    }
+    let is_few = words.len() <= MAX_LETTER_WORDS;
+    let labels = words.iter().filter_map(|word| Label::of(word));
+    labels.filter(|label| is_few || matches!(label, Label::Number(_))).map(Choice::Labelled).next()
+}
+
+fn split(lower: &str) -> impl Iterator<Item = &str> {
+    lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

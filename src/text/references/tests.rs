@@ -1,0 +1,54 @@
+use super::*;
+
+const NAMES: &str =
+    "Three names:\n\n1. **Kestrel**: short\n2. The customs officer\n   who lies\n10. Heron\n\nAll are free.";
+const SECTIONS: &str = "Compared:\n\n### Option A: pottery\n\nIn Mill Lane.\n\n- cheap\n- near\n\n### Option B: rowing\n\n240 a year.\n\nWhich?";
+const BULLETS: &str = "You could:\n- take the train\n- fly\n\nBoth take a day.";
+const TABLE: &str = "Prices:\n\n| Place | Price |\n|---|---|\n| Crete | 2,480 |\n\nAll of May.";
+const MAIL: &str = "A draft:\n\nSubject: heating\n\nDear Mr Fairweather,\n\nthe boiler has failed.\n\nKind regards";
+const VERSES: &str = "Here:\n\nThe tide goes out,\nthe lamps stay lit,\na boy sells pears.\n\nIt has three lines on purpose, and the last of them is the one which the whole of it is about.";
+const CODE: &str = "So:\n\n```python\ndef load(path):\n    return 1\n```\n\nDone.";
+const CHINESE: &str = "可以：\n\n1. 宠物医院合作\n2. 小红书推广\n3. 线下展会\n\n都行。";
+
+#[test]
+fn a_question_finds_what_it_points_to() {
+    for (question, text, found) in [
+        ("Let's take the second option you gave.", NAMES, "2. The customs officer\n   who lies"),
+        ("The last one, please, and then its price.", NAMES, "10. Heron"),
+        ("What was number 10?", NAMES, "10. Heron"),
+        ("Show me the list again.", NAMES, "1. **Kestrel**: short\n2. The customs officer\n   who lies\n10. Heron"),
+        ("I take option B.", SECTIONS, "### Option B: rowing\n\n240 a year."),
+        ("Tell me more about the first one", SECTIONS, "### Option A: pottery\n\nIn Mill Lane.\n\n- cheap\n- near"),
+        ("Und die zweite Variante?", BULLETS, "- fly"),
+        ("C'était quoi ta deuxième proposition ?", BULLETS, "- fly"),
+        ("What was in the first row of your table?", TABLE, "| Place | Price |\n|---|---|\n| Crete | 2,480 |"),
+        ("Zeig mir noch einmal die Tabelle.", TABLE, "| Place | Price |\n|---|---|\n| Crete | 2,480 |"),
+        ("Make the mail shorter.", MAIL, &MAIL[10..]),
+        ("Read me your poem again.", VERSES, "The tide goes out,\nthe lamps stay lit,\na boy sells pears."),
+        ("Add a docstring to your function.", CODE, "```python\ndef load(path):\n    return 1\n```"),
+        ("第三个方案是什么？", CHINESE, "3. 线下展会"),
+        ("方案2多少钱？", CHINESE, "2. 小红书推广"),
+    ] {
+        let reference = Reference::of(question).unwrap_or_else(|| panic!("{question}"));
+        let ranges = reference.find(text);
+        assert_eq!(ranges.first().map(|at| &text[at.clone()]), Some(found), "{question} {reference:?}");
+    }
+}
+
+#[test]
+fn other_questions_point_to_nothing() {
+    for question in
+        ["What did we do last week?", "First, read a.rs.", "Give me ten seconds.", "Are you listening?", "Why?"]
+    {
+        assert_eq!(Reference::of(question), None, "{question}");
+    }
+}
+
+#[test]
+fn what_has_not_the_shape_is_not_meant() {
+    for (question, text) in
+        [("Your table?", NAMES), ("the code from before", TABLE), ("The third one.", BULLETS), ("Option C?", SECTIONS)]
+    {
+        assert_eq!(Reference::of(question).map(|reference| reference.find(text)), Some(Vec::new()), "{question}");
+    }
+}

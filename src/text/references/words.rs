@@ -1,0 +1,87 @@
+//! Parses `words.tsv`: words by which a user points to something.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Characters from here on are of scripts without spaces, or of Korean, whose words have endings.
+const FIRST_WIDE: char = '\u{2e80}';
+
+/// What a user points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Table,
+    List,
+    Code,
+    Letter,
+    Verse,
+}
+
+/// What a word says of what is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// The place of an item, from 1 on; 0 is the last.
+    Place(usize),
+    Shape(Shape),
+    /// Stands before the label of an item.
+    Item,
+    /// Behind a place: it is one in time.
+    Span,
+}
+
+/// The words of `words.tsv`.
+pub struct Words {
+    whole: HashMap<&'static str, Vec<Sign>>,
+    /// Starts of words, and words of scripts without spaces.
+    starts: Vec<(&'static str, Sign)>,
+    wide: Vec<(&'static str, Sign)>,
+    /// How the first line of a letter starts.
+    pub openings: Vec<&'static str>,
+}
+
+impl Words {
+    /// Returns the signs of a word in lower case.
+    pub fn of_word<'w>(&'w self, word: &'w str) -> impl Iterator<Item = Sign> + 'w {
+        let starting = self.starts.iter().filter(move |(start, _)| word.starts_with(start));
+        self.whole.get(word).into_iter().flatten().chain(starting.map(|(_, sign)| sign)).copied()
+    }
+
+    /// Returns the signs in a text in lower case whose words have no spaces between them, and where each ends.
+    pub fn wide_in<'w>(&'w self, lower: &'w str) -> impl Iterator<Item = (usize, Sign)> + 'w {
+        let has_wide = lower.contains(|c: char| c >= FIRST_WIDE);
+        let wide = self.wide.iter().filter(move |_| has_wide);
+        wide.filter_map(|(word, sign)| Some((lower.find(word)? + word.len(), *sign)))
+    }
+}
+
+pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let mut all = Words { whole: HashMap::new(), starts: Vec::new(), wide: Vec::new(), openings: Vec::new() };
+    for row in include_str!("words.tsv").lines().filter(|row| !row.starts_with('#')) {
+        let mut cells = row.split('\t');
+        let (Some(kind), Some(name), Some(words)) = (cells.next(), cells.next(), cells.next()) else { continue };
+        let sign = match (kind, name) {
+            ("place", place) => place.parse().ok().map(Sign::Place),
+            ("item", _) => Some(Sign::Item),
+            ("span", _) => Some(Sign::Span),
+            ("shape", "table") => Some(Sign::Shape(Shape::Table)),
+            ("shape", "list") => Some(Sign::Shape(Shape::List)),
+            ("shape", "code") => Some(Sign::Shape(Shape::Code)),
+            ("shape", "letter") => Some(Sign::Shape(Shape::Letter)),
+            ("shape", "verse") => Some(Sign::Shape(Shape::Verse)),
+            _ => None,
+        };
+        for word in words.split(", ") {
+            let Some(sign) = sign else {
+                all.openings.push(word);
+                continue;
+            };
+            if word.contains(|c: char| c >= FIRST_WIDE) || word.contains(' ') {
+                all.wide.push((word, sign));
+            } else if let Some(start) = word.strip_suffix('*') {
+                all.starts.push((start, sign));
+            } else {
+                all.whole.entry(word).or_default().push(sign);
+            }
+        }
+    }
+    all
+});
