@@ -10,6 +10,7 @@ use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::commitments::{Certainty, Commitment};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said};
@@ -45,6 +46,8 @@ pub struct Documents {
     pub blocks: Vec<Block>,
     /// Sentences of the user that hold from then on, in order.
     pub claims: Vec<Stated>,
+    /// Sentences in which the model commits itself, in order.
+    pub commitments: Vec<(Certainty, Span)>,
     /// By group: estimated tokens that the user typed.
     pub typed: Vec<f32>,
     /// The share of these above which claims are usual.
@@ -103,6 +106,7 @@ struct Builder<'r, 'v, 'a> {
     candidates: Peekable<slice::Iter<'r, Candidate>>,
     said: Peekable<vec::IntoIter<(At, Said)>>,
     questions: Peekable<vec::IntoIter<(At, Range<usize>)>>,
+    commitments: Peekable<vec::IntoIter<(At, Commitment)>>,
     /// The last of these.
     question: Option<Span>,
     /// By group: how much its short results stand out.
@@ -116,7 +120,7 @@ struct Builder<'r, 'v, 'a> {
 
 impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
-        let Users { said, questions, rare, often } = Users::of(draft, protection);
+        let Users { said, questions, commitments, rare, often } = Users::of(draft, protection);
         Self {
             draft,
             protection,
@@ -124,6 +128,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             candidates: candidates.iter().peekable(),
             said: said.into_iter().peekable(),
             questions: questions.into_iter().peekable(),
+            commitments: commitments.into_iter().peekable(),
             question: None,
             strikes: striking(draft, &protection.groups),
             rare,
@@ -184,10 +189,18 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn add_claims(&mut self, group: usize, place: Place) -> Vec<usize> {
         let Place { entry, piece, .. } = place;
         let text = self.draft.text(entry, piece);
+        let mut of_model = Vec::new();
+        while let Some((_, Commitment { certainty, range })) = self.commitments.next_if(|(at, _)| *at == (entry, piece))
+        {
+            of_model.push(range.clone());
+            self.documents.commitments.push((certainty, Span { group, place, range }));
+        }
         if let Some((_, range)) = self.questions.next_if(|(at, _)| *at == (entry, piece)) {
-            let cuts = cuts(text, std::iter::once(range.clone()));
+            of_model.push(range.clone());
             self.question = Some(Span { group, place, range });
-            return cuts;
+        }
+        if !of_model.is_empty() {
+            return cuts(text, of_model.into_iter());
         }
         let said = self.said.next_if(|(at, _)| *at == (entry, piece));
         let Some((_, Said { claims, typed_bytes, .. })) = said else { return Vec::new() };

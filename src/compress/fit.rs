@@ -4,6 +4,7 @@
 //! tokens ([`Selector`], by [`Scoring`]). Estimates select; the selection is counted, and shrunk or grown until it meets the
 //! budget.
 
+mod commitments;
 mod earlier;
 mod ledger;
 mod own_words;
@@ -158,12 +159,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) -> LeftOut {
-        let Documents { documents, places, mut frames, blocks, claims, typed, often, asked_for } =
+        let Documents { documents, places, mut frames, blocks, claims, commitments, typed, often, asked_for } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
         self.strikes = frames.iter().map(|frame| frame.strikes).collect();
         self.before = self.texts_before(&blocks, &documents);
         let pins = self.pins(&blocks, &documents, claims);
+        let committed = self.committed(&blocks, &documents, commitments);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);
         scoring.answer_with_records(|document| {
             let Place { entry, piece, block } = self.places[document];
@@ -179,6 +181,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
             let is_work = self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
+            self.take_committed(&mut selector, &committed);
             self.take_work(&mut selector, is_work);
         } else if keeps_newest {
             self.take_newest(&mut selector);

@@ -41,17 +41,18 @@ use crate::conversation::last_user_index;
 use crate::error::Result;
 use crate::message::Message;
 use crate::select::within;
-use crate::text::analysis;
+use crate::text::{analysis, commitments};
 use crate::tokens::{self, Tokens};
 
 use archive_paths::ArchivePaths;
 use draft::Draft;
 
 /// Returns the caches of the core with their shares; the binding has two more.
-pub fn caches() -> [(&'static Share, &'static dyn Cache); 5] {
+pub fn caches() -> [(&'static Share, &'static dyn Cache); 6] {
     let [counts, cuts] = tokens::caches();
     [
         (&cache::ANALYSES, &*analysis::MEMORY),
+        (&cache::COMMITMENTS, &*commitments::MEMORY),
         (&cache::COUNTS, counts),
         (&cache::CUTS, cuts),
         (&cache::SHORTENED, &*within::MEMORY),

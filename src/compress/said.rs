@@ -1,15 +1,17 @@
 //! Finds what the user says in the groups that may go, and which of it is rare enough to hold.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::Author;
+use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, Said, Sentence, answered_in, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
 
+use super::documents::SHORT_TOKENS;
 use super::draft::{Draft, Entry, Piece, Slot};
 use super::protection::{Protection, Tier};
 
@@ -38,6 +40,9 @@ const LASTING: [Claim; 2] = [Claim::Rule, Claim::Answer];
 const HOLDING: [Claim; 3] = [Claim::Rule, Claim::Order, Claim::Fact];
 const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Brief];
 
+/// Commitments above this share of what the model says are usual.
+const COMMITTED: f32 = 0.03;
+
 /// An entry, and the position of a piece in it.
 pub type At = (usize, usize);
 
@@ -47,6 +52,8 @@ pub struct Users {
     pub said: Vec<(At, Said)>,
     /// Questions and offers of the model that are answered in a few words, likewise.
     pub questions: Vec<(At, Range<usize>)>,
+    /// Sentences in which the model commits itself, in its longer texts.
+    pub commitments: Vec<(At, Commitment)>,
     /// Claims that are rare, or all of a user who says little: in a talk among several people a usual one says nothing.
     pub rare: Vec<Claim>,
     /// The share of what the user says above which claims are usual.
@@ -57,7 +64,7 @@ impl Users {
     /// Reads every text of the user; O(n).
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut talk, mut typed) = (Vec::new(), 0, 0, 0);
-        let (mut questions, mut before) = (Vec::new(), None);
+        let (mut questions, mut before, mut long) = (Vec::new(), None, Vec::new());
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -71,6 +78,9 @@ impl Users {
                 }
                 if author == Some(Author::Assistant) {
                     before = Some((entry, piece));
+                    if of.pieces[piece].tokens > SHORT_TOKENS {
+                        long.push((entry, piece));
+                    }
                 }
                 if is_said(*tier, author, text) {
                     let mut said = said(text);
@@ -97,8 +107,31 @@ impl Users {
             let read = texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said));
             raise_corrections(read, &rare, are_few, |_| true);
         }
-        Self { said: texts, questions, rare, often }
+        // Among people who talk as much as each other no one is the model.
+        let commitments = if says_little { rare_commitments(draft, &long) } else { Vec::new() };
+        Self { said: texts, questions, commitments, rare, often }
     }
+}
+
+/// Returns the sentences that may commit the model and are rare in what it says in `texts`, the most certain ones at least.
+fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
+    let (mut found, mut by_certainty, mut all) = (Vec::new(), BTreeMap::<_, usize>::new(), 0);
+    for &(entry, piece) in texts {
+        let text = draft.text(entry, piece);
+        all += text.len();
+        for commitment in commitments(text).iter() {
+            *by_certainty.entry(commitment.certainty).or_default() += commitment.range.len();
+            found.push(((entry, piece), commitment.clone()));
+        }
+    }
+    let mut sum = 0;
+    let is_rare = |&(certainty, bytes): &(&Certainty, &usize)| {
+        sum += bytes;
+        *certainty >= OPENED || share(sum, all) <= COMMITTED
+    };
+    let least = by_certainty.iter().rev().take_while(is_rare).last().map_or(OPENED, |(certainty, _)| *certainty);
+    found.retain(|(_, commitment)| commitment.certainty >= least);
+    found
 }
 
 /// Returns the claims that are rare by their shares of what the user says, and whether they are few together.

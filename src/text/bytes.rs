@@ -76,6 +76,9 @@ pub fn has_hump(word: &[u8]) -> bool {
     word.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
 
+/// Characters from here on are of scripts without spaces, or of Korean.
+pub const FIRST_WIDE: char = '\u{2e80}';
+
 /// Iterates over the lines of a text with their ends: `split_inclusive('\n')`, several times as fast.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;

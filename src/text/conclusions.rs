@@ -78,7 +78,7 @@ pub fn concludes(text: &str) -> bool {
     sentences(text).map(|at| text[at].trim()).any(|said| said.len() >= MIN_BYTES && !announces(said))
 }
 
-fn announces(said: &str) -> bool {
+pub(super) fn announces(said: &str) -> bool {
     if said.ends_with([':', '：']) {
         return true;
     }

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::bytes::FIRST_WIDE;
 use super::envelope;
 
 /// The languages with texts of their own.
@@ -150,7 +151,7 @@ impl Letters {
             }
             found.pieces += usize::from(before + 1 == found.east_asian());
         }
-        let between = |c: char| c.is_whitespace() || c >= '\u{2e80}' || ",;!?()\"'“”‘’".contains(c);
+        let between = |c: char| c.is_whitespace() || c >= FIRST_WIDE || ",;!?()\"'“”‘’".contains(c);
         for word in line.split(between).map(|word| word.trim_matches(['.', ':'])) {
             let is_word = word.len() > 1 && word.chars().all(char::is_alphabetic);
             found.words += usize::from(is_word);

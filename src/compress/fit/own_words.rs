@@ -76,7 +76,7 @@ pub(super) struct Pin {
 }
 
 /// What stays with a sentence.
-enum Taken {
+pub(super) enum Taken {
     /// Parts of a block.
     Parts(usize, Range<usize>),
     /// The whole message.
@@ -85,17 +85,21 @@ enum Taken {
 
 impl Pin {
     fn take(&self, selector: &mut Selector<'_>) {
-        for taken in &self.takes {
-            match taken {
-                Taken::Parts(block, parts) => parts.clone().for_each(|part| selector.take_part(*block, part)),
-                Taken::Group(group) => selector.take_whole(*group),
-            }
+        self.takes.iter().for_each(|taken| taken.take(selector));
+    }
+}
+
+impl Taken {
+    pub(super) fn take(&self, selector: &mut Selector<'_>) {
+        match self {
+            Self::Parts(block, parts) => parts.clone().for_each(|part| selector.take_part(*block, part)),
+            Self::Group(group) => selector.take_whole(*group),
         }
     }
 }
 
 /// Finds the parts of texts that have some sentences; these are in order and disjoint, so a search goes on where the last ended.
-struct Parts<'d> {
+pub(super) struct Parts<'d> {
     blocks: &'d [Block],
     documents: &'d [Document],
     block: Option<usize>,
@@ -105,12 +109,12 @@ struct Parts<'d> {
 }
 
 impl<'d> Parts<'d> {
-    fn of(blocks: &'d [Block], documents: &'d [Document]) -> Self {
+    pub(super) fn of(blocks: &'d [Block], documents: &'d [Document]) -> Self {
         Self { blocks, documents, block: None, part: 0, start: 0 }
     }
 
     /// Returns what stays with a sentence, and its bytes; `None` for all of the text.
-    fn take(&mut self, span: &Span) -> (Taken, Option<usize>) {
+    pub(super) fn take(&mut self, span: &Span) -> (Taken, Option<usize>) {
         let document = span.place.block.and_then(|block| Some((block, self.blocks[block].document?)));
         let Some((block, document)) = document else { return (Taken::Group(span.group), None) };
         let parts = &self.documents[document].analysis.parts;
@@ -396,10 +400,9 @@ impl Fit<'_, '_, '_> {
                 let text = self.draft.text(entry, piece);
                 let sentence = &text[span.range.clone()];
                 let (taken, bytes) = parts.take(span);
-                let of_piece = self.draft.entries[entry].pieces[piece].tokens.as_f32();
-                let share = |bytes: usize| of_piece * count(bytes) / count(text.len().max(1));
-                pin.tokens += share(sentence.len());
-                pin.taken_tokens += share(bytes.unwrap_or(text.len()));
+                let tokens = |bytes: usize| self.share_tokens(span.place, bytes);
+                pin.tokens += tokens(sentence.len());
+                pin.taken_tokens += tokens(bytes.unwrap_or(text.len()));
                 pin.takes.push(taken);
                 let (whole, bare) = (normal(sentence), without_label(sentence));
                 if bare.len() == sentence.len() {
@@ -412,6 +415,12 @@ impl Fit<'_, '_, '_> {
             pin
         };
         claims.into_iter().map(pin).collect()
+    }
+
+    /// Returns the estimated tokens of some bytes of a piece.
+    pub(super) fn share_tokens(&self, Place { entry, piece, .. }: Place, bytes: usize) -> f32 {
+        let of_piece = self.draft.entries[entry].pieces[piece].tokens.as_f32();
+        of_piece * count(bytes) / count(self.draft.text(entry, piece).len().max(1))
     }
 }
 

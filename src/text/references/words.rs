@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Characters from here on are of scripts without spaces, or of Korean, whose words have endings.
-const FIRST_WIDE: char = '\u{2e80}';
+use crate::text::bytes::FIRST_WIDE;
 
 /// What a user points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

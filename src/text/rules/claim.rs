@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::MAX_RULE_BYTES;
 use super::lexicon::words;
 use super::signs::Signs;
+use crate::text::bytes::FIRST_WIDE;
 
 /// What a sentence claims for those behind it, in ascending order of weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +43,6 @@ const MAX_SHORT_WORDS: usize = 10;
 const MAX_SHORT_CHARACTERS: usize = 24;
 /// Most words of a statement; longer ones are cut by their worth.
 const MAX_STATED_WORDS: usize = 14;
-pub(super) const FIRST_WIDE: char = '\u{2e80}';
 
 /// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {
@@ -119,7 +119,7 @@ fn is_brief(wide: usize, words: &[(usize, &str)]) -> bool {
 }
 
 /// Returns whether a sentence asks.
-pub(super) fn is_asked(sentence: &str) -> bool {
+pub fn is_asked(sentence: &str) -> bool {
     if is_tagged(sentence) {
         return false;
     }

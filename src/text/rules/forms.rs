@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::claim::FIRST_WIDE;
+use crate::text::bytes::FIRST_WIDE;
 
 /// Hashes of a sentence without its names and numbers, and of these: what is said again and again has the same form.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,225 @@
+//! Finds sentences in which the model commits itself: it promises, decides, corrects itself, or leaves something open.
+//!
+//! By their starts and words (`commitments.tsv`), by the first person, or because a sentence is a paragraph of its own among others.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::bytes::{FIRST_WIDE, Filter};
+use super::conclusions::announces;
+use super::rules::{is_asked, stands_alone};
+use super::sentences::sentences;
+use crate::cache::{Allowance, COMMITMENTS};
+use crate::tokens::{BuildMixedHasher, ContentMemory};
+
+/// Most bytes of such a sentence.
+const MAX_BYTES: usize = 400;
+
+/// Most bytes of one that only stands apart, and fewest paragraphs beside it.
+const MAX_APART_BYTES: usize = 200;
+const MIN_PARAGRAPHS: usize = 3;
+
+/// How certain it is that a sentence commits the model: the sum of what tells so.
+pub type Certainty = u8;
+
+/// Its start tells: "I promise".
+pub const OPENED: Certainty = 8;
+/// A word in it: "so it's settled".
+const WORDED: Certainty = 2;
+/// It is said in the first person, or of what is the user's.
+const TOLD: Certainty = 1;
+/// It is a paragraph of its own.
+const APART: Certainty = 2;
+/// The first person alone tells little.
+const LEAST: Certainty = 2;
+
+/// What a phrase is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Start,
+    Anywhere,
+    First,
+    /// Says nothing, though other words would.
+    None,
+    Filler,
+}
+
+/// A phrase: the words behind its first, and those that come later.
+struct Phrase {
+    kind: Kind,
+    next: Vec<&'static str>,
+    later: Vec<&'static str>,
+}
+
+impl Phrase {
+    /// Returns whether the words behind the first are the phrase's.
+    fn goes_on(&self, behind: &[&str]) -> bool {
+        behind.starts_with(&self.next)
+            && (self.later.is_empty()
+                || behind[self.next.len()..].windows(self.later.len()).any(|words| words == self.later))
+    }
+}
+
+/// The phrases of `commitments.tsv`.
+struct Phrases {
+    by_first: HashMap<u64, Vec<Phrase>, BuildMixedHasher>,
+    /// Rejects most words that start no phrase.
+    known: Filter<1024>,
+    /// Starts in scripts without spaces, and words anywhere in these.
+    wide: Vec<&'static str>,
+    wide_anywhere: Vec<&'static str>,
+}
+
+impl Phrases {
+    fn of(&self, word: &str) -> &[Phrase] {
+        let hash = xxh3_64(word.as_bytes());
+        let phrases = self.known.may_have(hash).then(|| self.by_first.get(&hash)).flatten();
+        phrases.map_or(&[], Vec::as_slice)
+    }
+}
+
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    let mut by_first = HashMap::<u64, Vec<Phrase>, BuildMixedHasher>::default();
+    let (mut wide, mut wide_anywhere) = (Vec::new(), Vec::new());
+    for row in include_str!("commitments.tsv").lines() {
+        let Some((kind, phrases)) = row.split_once('\t') else { continue };
+        let kind = match kind {
+            "start" => Kind::Start,
+            "any" => Kind::Anywhere,
+            "first" => Kind::First,
+            "filler" => Kind::Filler,
+            "wide" => {
+                wide.extend(phrases.split(", "));
+                continue;
+            }
+            "wide-any" => {
+                wide_anywhere.extend(phrases.split(", "));
+                continue;
+            }
+            _ => Kind::None,
+        };
+        for phrase in phrases.split(", ") {
+            let (next, later) = phrase.split_once(" ~ ").unwrap_or((phrase, ""));
+            let (first, next) = next.split_once(' ').unwrap_or((next, ""));
+            let words = |text: &'static str| text.split(' ').filter(|word| !word.is_empty()).collect();
+            let phrase = Phrase { kind, next: words(next), later: words(later) };
+            by_first.entry(xxh3_64(first.as_bytes())).or_default().push(phrase);
+        }
+    }
+    Phrases { known: Filter::of(by_first.keys().copied()), by_first, wide, wide_anywhere }
+});
+
+/// A sentence that may commit the model.
+#[derive(Debug, Clone)]
+pub struct Commitment {
+    pub certainty: Certainty,
+    pub range: Range<usize>,
+}
+
+pub static MEMORY: LazyLock<ContentMemory<Box<[Commitment]>>> =
+    LazyLock::new(|| ContentMemory::new(Allowance::Share(&COMMITMENTS)));
+
+/// Returns the sentences of a text of the model that may commit it; O(n) the first time.
+pub fn commitments(text: &str) -> Arc<Box<[Commitment]>> {
+    MEMORY.get_or_make(text, 0, || {
+        let found: Box<[Commitment]> = find(text).collect();
+        let bytes = size_of_val(&*found);
+        (found, bytes)
+    })
+}
+
+fn find(text: &str) -> impl Iterator<Item = Commitment> {
+    let has_paragraphs = text.matches("\n\n").take(MIN_PARAGRAPHS).count() == MIN_PARAGRAPHS;
+    sentences(text).filter(|at| at.len() <= MAX_BYTES).filter_map(move |range| {
+        let said = text[range.clone()].trim();
+        if said.starts_with('#') {
+            return None;
+        }
+        let certainty = worded(said);
+        if certainty >= OPENED {
+            return Some(Commitment { certainty, range });
+        }
+        let is_apart = has_paragraphs && said.len() <= MAX_APART_BYTES && ends(said) && stands_alone(text, &range);
+        let certainty = certainty + if is_apart { APART } else { 0 };
+        (certainty >= LEAST && !is_asked(said) && !announces(said)).then_some(Commitment { certainty, range })
+    })
+}
+
+/// Returns whether a line ends as a sentence of prose does.
+fn ends(said: &str) -> bool {
+    let is_marked = said.starts_with(['|', '`', '>', '-', '*', '_']);
+    !is_marked && said.ends_with(['.', '!', '。', '！', '।'])
+}
+
+/// Returns how certain the words of a sentence make it.
+fn worded(said: &str) -> Certainty {
+    let said = said.trim_start_matches(|c: char| "*_-#>• ".contains(c));
+    let is_wide = said.contains(|c: char| c >= FIRST_WIDE);
+    if is_wide && PHRASES.wide.iter().any(|start| said.starts_with(start)) {
+        return OPENED;
+    }
+    let lower = said.to_lowercase().replace('’', "'");
+    let is_within = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '-');
+    let mut words: Vec<&str> = lower.split(|c: char| !is_within(c)).filter(|word| !word.is_empty()).collect();
+    let has = |words: &[&str], kind: Kind| {
+        let Some((first, behind)) = words.split_first() else { return false };
+        PHRASES.of(first).iter().any(|phrase| phrase.kind == kind && phrase.goes_on(behind))
+    };
+    if has(&words, Kind::Filler) {
+        words.remove(0);
+    }
+    if has(&words, Kind::Start) {
+        return OPENED;
+    }
+    let any = |kind: Kind| (0..words.len()).any(|at| has(&words[at..], kind));
+    let is_worded = any(Kind::Anywhere) || is_wide && PHRASES.wide_anywhere.iter().any(|word| said.contains(word));
+    let told = if has(&words, Kind::First) { TOLD } else { 0 };
+    match told + if is_worded { WORDED } else { 0 } {
+        certainty if certainty > 0 && any(Kind::None) => 0,
+        certainty => certainty,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_model_commits_itself_to_is_found() {
+        for said in [
+            "I promise to check the tide tables for you next time.",
+            "I will send you a shorter version tomorrow.",
+            "**So the decision is:** oak floor, laid diagonally.",
+            "We agreed that Dov burned the boat.",
+            "- Open question: who pays for the shuttle bus?",
+            "I was wrong earlier: the answer is 42, not 36.",
+            "To summarise our plan: algebra on Mondays.",
+            "Wir haben uns auf Eiche geeinigt.",
+            "Je me suis trompé : c'est 42.",
+            "我之前说错了，答案是42。",
+            "訂正：締め切りは5月14日です。",
+        ] {
+            let text = format!("It is late. {said}\nThe sun sets.");
+            let found: Vec<&str> = find(&text).map(|found| text[found.range].trim()).collect();
+            assert_eq!(found, [said]);
+        }
+    }
+
+    #[test]
+    fn what_it_explains_is_none() {
+        for said in [
+            "## Next steps",
+            "I will explain each of the steps.",
+            "The plan of the house has three rooms.",
+            "We use a loop here.",
+            "So it goes.",
+            "建筑有三层。",
+            "",
+        ] {
+            assert_eq!(find(said).count(), 0, "{said}");
+        }
+    }
+}
