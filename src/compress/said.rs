@@ -1,14 +1,17 @@
 //! Finds what the user says in the groups that may go, and which of it is rare enough to hold.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::Author;
+use crate::text::bytes::FIRST_WIDE;
 use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, Said, Sentence, answered_in, raise_corrections, said};
+use crate::text::rules::{Claim, Said, Sentence, answered_in, is_firm, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
 
 use super::documents::SHORT_TOKENS;
@@ -95,6 +98,7 @@ impl Users {
                 }
             }
         }
+        lower_usual_rules(draft, &mut texts);
         let routine = weigh_routine(&mut texts, typed);
         let often = OFTEN + OFTEN_BESIDE_ROUTINE * (routine - USUAL_ROUTINE).max(0.0);
         let says_little = share(typed, all) <= LITTLE;
@@ -150,6 +154,46 @@ fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (V
         }
     }
     (rare, sum <= often)
+}
+
+/// Makes rules that are not said to hold for good mere wishes where [`REPEATED`] of them or more start alike and go on differently: "Please
+/// make sure the parser builds." O(claims).
+fn lower_usual_rules(draft: &Draft<'_, '_>, texts: &mut [(At, Said)]) {
+    let mut openings: HashMap<u64, HashSet<u64>> = HashMap::new();
+    let mut rules = Vec::new();
+    for (index, ((entry, piece), said)) in texts.iter().enumerate() {
+        let of_text = said.claims.iter().enumerate();
+        for (position, (_, range)) in of_text.filter(|(_, (claim, _))| *claim == Claim::Rule) {
+            let sentence = draft.text(*entry, *piece)[range.clone()].trim();
+            let opening = xxh3_64(opening(sentence).as_bytes());
+            openings.entry(opening).or_default().insert(xxh3_64(sentence.as_bytes()));
+            rules.push((index, position, opening));
+        }
+    }
+    for (index, position, opening) in rules {
+        if openings[&opening].len() >= REPEATED {
+            let ((entry, piece), said) = &mut texts[index];
+            let (claim, range) = &mut said.claims[position];
+            if !is_firm(&draft.text(*entry, *piece)[range.clone()]) {
+                *claim = Claim::Wish;
+            }
+        }
+    }
+}
+
+/// Words of a sentence by which it starts as others do; characters in scripts without spaces.
+const OPENING_WORDS: usize = 3;
+const OPENING_CHARACTERS: usize = 4;
+
+/// Returns the start of a sentence.
+fn opening(sentence: &str) -> &str {
+    let is_wide = sentence.starts_with(|c: char| c >= FIRST_WIDE);
+    let end = if is_wide {
+        sentence.char_indices().nth(OPENING_CHARACTERS)
+    } else {
+        sentence.char_indices().filter(|(_, c)| c.is_whitespace()).nth(OPENING_WORDS - 1)
+    };
+    &sentence[..end.map_or(sentence.len(), |(at, _)| at)]
 }
 
 /// Lowers the claims of routine: sentences of one form, again and again with other names or numbers. Beside hardly anything else, what

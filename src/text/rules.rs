@@ -15,12 +15,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::sentences::sentences;
-use claim::{claim, is_firm};
+use claim::claim;
 use forms::Form;
 use lexicon::words;
 
 pub use answers::answered_in;
-pub use claim::{Claim, is_asked};
+pub use claim::{Claim, is_asked, is_firm};
 pub use corrections::raise_corrections;
 pub use typed::typed;
 

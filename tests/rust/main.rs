@@ -39,6 +39,7 @@ mod store_sqlite;
 mod store_url;
 mod summary;
 mod superseded;
+mod talk;
 mod texts;
 mod threads;
 mod views;

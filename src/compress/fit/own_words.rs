@@ -35,6 +35,8 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 /// of users who type .45 to .75 of a talk 937 stay where all that they typed has room, 835 without this; with .78 1,046, and .834 of
 /// the evidence of meetings at 50 % in place of .846.
 const ALL_OWN: f32 = 0.7;
+/// How much of that rules may have, before other words of the user.
+const RULES_SHARE: f32 = 0.35;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
 
@@ -203,6 +205,9 @@ impl<'l> ClaimLimits<'l> {
             Claim::Brief if says_little => pinned.max(room(own_share)),
             Claim::Answer if says_little => pinned.max(room(own_share * ANSWERS_SHARE)),
             Claim::Brief | Claim::Wish | Claim::Answer if of_claim >= said * talk_often => pinned,
+            Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait if says_little => {
+                pinned.max(few).max(room(own_share * RULES_SHARE))
+            }
             _ => pinned.max(few),
         })
     }
