@@ -419,6 +419,8 @@ mod tests {
             2026-05-01 must be late\nif (never) { return always(); }\n| always | never |\nDon't restart it.";
         assert_eq!(found(text), ["Don't restart it."]);
         assert_eq!(said(text).typed_bytes, "Look at this.\nDon't restart it.".len());
+        let listing = "Look.\nnever 0 must 12 always 3\nnever 4 must 12 always 5\n\nIt costs 3 or 4 euros, not 5.";
+        assert_eq!(said(listing).typed_bytes, "Look.\nIt costs 3 or 4 euros, not 5.".len());
         let log = "never push this line of a log ok\n".repeat(1 << 14);
         assert!(found(&log).len() < 1 << 12, "what is far from both ends was pasted");
     }

@@ -14,6 +14,7 @@ const BETWEEN_EXCERPTS: usize = 4;
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let mail = mail(text, start);
+    let mut rows = rows(text).peekable();
     let (mut at, mut is_fenced, mut reported) = (0, false, 0);
     lines(text).filter_map(move |line| {
         let mut range = at..at + line.len();
@@ -27,7 +28,10 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let line = &text[range.clone()];
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
-        let is_users = range.start >= start && !context.contains(&range.start) && !mail.contains(&range.start);
+        while rows.next_if(|rows| rows.end <= range.start).is_some() {}
+        let is_row = rows.peek().is_some_and(|rows| rows.contains(&range.start));
+        let is_users =
+            range.start >= start && !context.contains(&range.start) && !mail.contains(&range.start) && !is_row;
         (is_users && !is_fence && !is_fenced && !is_reported && !is_material(line)).then_some(range)
     })
 }
@@ -99,6 +103,42 @@ fn header(line: &str) -> Option<bool> {
     let name = name.to_lowercase();
     let is_subject = SUBJECTS.contains(&&*name);
     (is_subject || HEADERS.contains(&&*name)).then_some(is_subject)
+}
+
+/// Fewest lines of rows, fewest cells of each, and how many of these have digits. Beside a few pasted lines without a fence 7 of 320
+/// sentences of the user stayed at a quarter of the tokens, with these 143.
+const MIN_ROWS: usize = 2;
+const MIN_CELLS: usize = 5;
+const MIN_NUMBERS: usize = 2;
+
+/// Iterates over lines behind each other that have as many cells with numbers, as nobody types: a listing, CSV, a log. O(n).
+fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let (mut at, mut lines) = (0, lines(text).peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let line = lines.next()?;
+            let (start, cells) = (at, cells(line));
+            at += line.len();
+            let mut many = 1;
+            while let Some(line) = lines.next_if(|line| cells.is_some() && self::cells(line) == cells) {
+                at += line.len();
+                many += 1;
+            }
+            if many >= MIN_ROWS {
+                return Some(start..at);
+            }
+        }
+    })
+}
+
+/// Returns how many cells a row has; `None` where a line is none.
+fn cells(line: &str) -> Option<usize> {
+    let (mut cells, mut numbers) = (0, 0);
+    for cell in line.split([' ', ',', ';', '\t', '|']).filter(|cell| !cell.trim().is_empty()) {
+        cells += 1;
+        numbers += usize::from(cell.bytes().any(|byte| byte.is_ascii_digit()));
+    }
+    (cells >= MIN_CELLS && numbers >= MIN_NUMBERS).then_some(cells)
 }
 
 /// Returns how many lines from `line` on a compiler reported: up to the next that shows code, if that is near.
