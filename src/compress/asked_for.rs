@@ -12,7 +12,7 @@ use crate::text::sentences::sentences;
 use crate::text::terms::{ShortTerm, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, cuts};
-use super::draft::Draft;
+use super::draft::{Draft, Slot};
 
 /// Most messages with a term for it to be asked for, the question among them.
 const RARELY: usize = 3;
@@ -22,6 +22,10 @@ const OF_MESSAGES: usize = 4;
 
 /// A request with more such terms is a task, not a question.
 const MOST_TERMS: usize = 16;
+
+/// Most results of which all is asked for, and most documents between a call and its result.
+const MOST_MEANT: usize = 2;
+const MOST_BETWEEN: usize = 64;
 
 /// A term in more parts is the subject of the conversation.
 const MOST_PARTS: usize = 4;
@@ -111,9 +115,21 @@ impl Documents {
         (rare, asked): (&[ShortTerm], &Asked),
         cuts_of: &mut [Vec<usize>],
     ) {
-        let mut found = Vec::new();
+        let (mut found, mut meant) = (Vec::new(), Vec::new());
+        let has = |terms: &[ShortTerm]| {
+            let has = rare.iter().filter(|term| terms.contains(term)).count();
+            (has * 2 >= rare.len()).then_some(has)
+        };
         for document in 0..self.documents.len() {
             let of = &self.documents[document];
+            if of.author == Author::Call && has(&of.analysis.terms).is_some() {
+                meant.extend(self.result_of(draft, document));
+            }
+            if of.author == Author::Result
+                && of.analysis.ranges().next().is_some_and(|(_, range)| has(&of.analysis.terms[range]).is_some())
+            {
+                meant.push(document);
+            }
             let is_said = matches!(of.author, Author::User | Author::Assistant);
             let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
                 continue;
@@ -134,9 +150,7 @@ impl Documents {
             }
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate() {
-                let terms = &analysis.terms[range];
-                let has = rare.iter().filter(|term| terms.contains(term)).count();
-                found.extend((has * 2 >= rare.len()).then_some((has, block, part)));
+                found.extend(has(&analysis.terms[range]).map(|has| (has, block, part)));
             }
         }
         if found.len() > MOST_PARTS {
@@ -144,6 +158,24 @@ impl Documents {
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
         self.asked_for = found.into_iter().map(|(_, block, part)| (block, part)).collect();
+        // All of what a call or a first line names, the newest first.
+        meant.dedup();
+        for document in meant.into_iter().rev().take(MOST_MEANT) {
+            let Some(block) = self.places[document].block.filter(|_| !self.documents[document].stays) else { continue };
+            self.asked_for.extend((0..self.documents[document].analysis.parts.len()).map(|part| (block, part)));
+        }
+    }
+
+    /// Returns the document of the result of a call.
+    fn result_of(&self, draft: &Draft<'_, '_>, call: usize) -> Option<usize> {
+        let Place { entry, piece, .. } = self.places[call];
+        let Slot::Arguments(position) = draft.entries[entry].pieces[piece].slot else { return None };
+        let call_of = draft.message(entry)?.tool_calls.get(position)?;
+        let is_result = |document: &usize| {
+            self.documents[*document].author == Author::Result
+                && draft.call(self.places[*document].entry).is_some_and(|of| std::ptr::eq(of, call_of))
+        };
+        (call + 1..self.documents.len()).take(MOST_BETWEEN).find(is_result)
     }
 
     /// Returns the terms of the question that are rare in the other messages.

@@ -190,6 +190,45 @@ fn what_is_asked_for_stays_in_a_result_above_its_share_of_the_window() {
     }
 }
 
+/// Reads of a table's columns and of many others, a file last, and a question.
+fn read_before(question: &str) -> Vec<Owned> {
+    let mut messages = vec![Owned::new(Role::User, "Build the report.")];
+    for i in 0..40 {
+        let id = format!("call_{i}");
+        let (command, result) = match i {
+            5 => (
+                "describe".to_owned(),
+                format!("Table mart.fact_pay_v23\n{}", lines(30, |k| format!("column_{k:02} | numeric"))),
+            ),
+            7 => ("cat /srv/rep/agg.py".to_owned(), lines(60, |k| format!("def step_{k}(rows): return rows[{k}:]"))),
+            _ => (format!("select {i}"), Kind::Prose.text(1_500, i)),
+        };
+        messages.push(Owned::calling(&[&id], "exec", &format!(r#"{{"command": "{command}"}}"#)));
+        messages.push(Owned::result(&id, "exec", result));
+    }
+    messages.push(Owned::new(Role::Assistant, "Done."));
+    messages.push(Owned::new(Role::User, question));
+    messages
+}
+
+#[test]
+fn all_of_a_result_is_meant_by_the_name_in_its_first_line_or_its_call() {
+    for (question, line, count) in [
+        ("Which columns does fact_pay_v23 have?", "| numeric", 30),
+        ("What is in /srv/rep/agg.py?", "(rows): return", 60),
+    ] {
+        let messages = read_before(question);
+        assert_eq!(text(&fit(&messages, 25)).matches(line).count(), count, "{question}");
+        // Whether a step covers it long before the question or at it.
+        for window_tokens in (9_000..14_000).step_by(250) {
+            let request = Request::new(None, None, Tokens(window_tokens));
+            let plan = compress::compress(&view(&messages), &request).unwrap().unwrap();
+            let shown = text(&apply(&messages, &plan));
+            assert!(shown.matches(line).count() >= count, "{question} in {window_tokens} tokens: {shown}");
+        }
+    }
+}
+
 #[test]
 fn what_is_asked_for_in_words_is_found_by_them() {
     const COLOURS: [&str; 12] =

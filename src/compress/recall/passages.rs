@@ -1,5 +1,6 @@
 //! Finds the passages that have most of what a message asks for, where the request does not show them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,15 +88,15 @@ impl Search<'_, '_> {
     }
 
     fn quote(&self, lost: &Lost<'_, '_>, asked: &str, terms: &Terms, max_tokens: Tokens) -> Option<Quote> {
-        let Lost { source: Source { role, call, text, .. }, parts, is_named_later } = lost;
-        let is_named_later = *is_named_later;
+        let &Lost { source: Source { role, call, text, .. }, ref parts, is_named_later, is_meant } = lost;
         let heading = match call {
             Some(ToolCall { name, arguments, .. }) => {
                 ledger::call_line(string(name.as_ref()), string(arguments.as_ref()), None)
             }
             None => role.name().to_owned(),
         };
-        let (max_tokens, counter) = (max_tokens.min(PASSAGE_TOKENS * parts.len() as u64), self.counter);
+        let counter = self.counter;
+        let max_tokens = if is_meant { max_tokens } else { max_tokens.min(PASSAGE_TOKENS * parts.len() as u64) };
         let marks = Marks { language: self.language, archive_path: None };
         let tokens = counter.text(text);
         if tokens <= max_tokens {
@@ -153,6 +154,9 @@ impl<'t, 's> Found<'_, 't, 's> {
             let answers = source.answers(self.sources);
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
+            if is_shown && self.add_meant(source, part) {
+                continue;
+            }
             if is_shown && lost.is_empty() {
                 // Who asks again does not say the answer.
                 if source.asks(part) && answers.is_empty() {
@@ -172,10 +176,30 @@ impl<'t, 's> Found<'_, 't, 's> {
                 match self.lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
                     Some(known) if known.parts.contains(&part) => {}
                     Some(known) => known.parts.push(part),
-                    None => self.lost.push(Lost { source, parts: vec![part], is_named_later: false }),
+                    None => self.lost.push(Lost::of(source, part)),
                 }
             }
         }
+    }
+
+    /// Adds the result of which a passage says what it is, where the request has but some of it: that of a call, or one by its first
+    /// line. Returns whether it does.
+    fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
+        let Some(call) = source.call else { return false };
+        let is_result =
+            |other: &&Source<'_>| !other.is_arguments && other.call.is_some_and(|of| std::ptr::eq(of, call));
+        let result = match source.is_arguments {
+            true => self.sources.iter().find(is_result),
+            false => Some(source).filter(|_| part == 0),
+        };
+        let Some(result) = result.filter(|result| !self.shown.has(result.message, result.text.trim())) else {
+            return false;
+        };
+        let most = result.found.iter().max_by_key(|(part, found)| (found.count_ones(), Reverse(*part)));
+        if !self.lost.iter().any(|lost| std::ptr::eq(lost.source, result)) {
+            self.lost.push(Lost { is_meant: true, ..Lost::of(result, most.map_or(0, |(part, _)| *part)) });
+        }
+        true
     }
 
     /// Adds the best of the `passages` that a short message of the model sums up: it has the same words, and less to say.
@@ -188,7 +212,7 @@ impl<'t, 's> Found<'_, 't, 's> {
                 && !self.shown.has(source.message, source.passage(*part))
         };
         let found = passages.find(is_lost).filter(|_| is_summary);
-        self.lost.extend(found.map(|(source, part)| Lost { source, parts: vec![part], is_named_later: false }));
+        self.lost.extend(found.map(|(source, part)| Lost::of(source, part)));
     }
 
     /// Returns the groups that have some of them.
@@ -214,7 +238,7 @@ impl<'t, 's> Found<'_, 't, 's> {
         for (source, part) in again {
             let is_quoted = self.lost.iter().any(|lost| std::ptr::eq(lost.source, source));
             if !is_quoted && source.role == Role::User && source.text.len() <= SHORT_TEXT {
-                self.lost.push(Lost { source, parts: vec![part], is_named_later: false });
+                self.lost.push(Lost::of(source, part));
             }
         }
     }
@@ -227,6 +251,15 @@ struct Lost<'t, 's> {
     parts: Vec<usize>,
     /// Whether later messages have a passage about the same name.
     is_named_later: bool,
+    /// Whether all of the text is asked for, rather than the passages.
+    is_meant: bool,
+}
+
+impl<'t, 's> Lost<'t, 's> {
+    fn of(source: &'t Source<'s>, part: usize) -> Self {
+        // Its first line says what a result is about.
+        Self { source, parts: vec![part], is_named_later: false, is_meant: source.role == Role::Tool && part == 0 }
+    }
 }
 
 impl Lost<'_, '_> {
