@@ -54,8 +54,8 @@ impl Documents {
 
     /// Finds the reply that has what the question points to, that with most of its rare terms, else the newest; and where in it.
     fn find_meant(&self, draft: &Draft<'_, '_>, question: usize, asked: &Asked) -> Option<(usize, Vec<Range<usize>>)> {
-        let texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        let reference = texts.filter_map(|(piece, _)| Reference::of(draft.text(question, piece))).next()?;
+        let mut texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        let reference = texts.find_map(|(piece, _)| Reference::of(draft.text(question, piece)))?;
         let mut best = None;
         for (document, place) in self.places.iter().enumerate().rev() {
             let of = &self.documents[document];
@@ -120,7 +120,7 @@ impl Documents {
             let has = rare.iter().filter(|term| terms.contains(term)).count();
             (has * 2 >= rare.len()).then_some(has)
         };
-        for document in 0..self.documents.len() {
+        for (document, cuts) in cuts_of.iter_mut().enumerate() {
             let of = &self.documents[document];
             if of.author == Author::Call && has(&of.analysis.terms).is_some() {
                 meant.extend(self.result_of(draft, document));
@@ -146,7 +146,7 @@ impl Documents {
             let Place { entry, piece, .. } = self.places[document];
             if is_said && draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
                 let Some(having) = sentences_with(draft.text(entry, piece), asked) else { return };
-                self.cut(draft, document, having.into_iter(), &mut cuts_of[document]);
+                self.cut(draft, document, having.into_iter(), cuts);
             }
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate() {

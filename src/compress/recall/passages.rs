@@ -188,10 +188,8 @@ impl<'t, 's> Found<'_, 't, 's> {
         let Some(call) = source.call else { return false };
         let is_result =
             |other: &&Source<'_>| !other.is_arguments && other.call.is_some_and(|of| std::ptr::eq(of, call));
-        let result = match source.is_arguments {
-            true => self.sources.iter().find(is_result),
-            false => Some(source).filter(|_| part == 0),
-        };
+        let result =
+            if source.is_arguments { self.sources.iter().find(is_result) } else { Some(source).filter(|_| part == 0) };
         let Some(result) = result.filter(|result| !self.shown.has(result.message, result.text.trim())) else {
             return false;
         };
