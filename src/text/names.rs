@@ -45,15 +45,19 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
     while i < words.len() {
         let first = i;
         i += 1;
-        let is_title = TITLES.contains(&&text[words[first].range.clone()]);
         let is_model = is_model(text, &words, first);
+        let has_unit = has_unit(text, &words[first]);
         if words[first].look == Look::Plain
-            || words[first].look == Look::Number && !is_model && !is_grouped(text, &words, first)
+            || words[first].look == Look::Number
+                && !has_unit
+                && !is_model
+                && !is_grouped(text, &words, first)
+                && !is_day(text, &words, first)
         {
             continue;
         }
         i += usize::from(is_model);
-        while i < words.len() && goes_on(text, &words, first, i, is_title) {
+        while i < words.len() && goes_on(text, &words, first, i) {
             i += 1;
         }
         let span = &words[first..i];
@@ -61,9 +65,16 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
         let capitals = span.iter().filter(|word| word.look == Look::Capital).count();
         let opens_only = span[0].opens && span[0].range.len() <= 3 && capitals < 3;
         let has_number = capitals > 0 && span.iter().any(|word| word.look == Look::Number) && !span[0].opens;
-        if is_model || span.iter().any(is_name) || (capitals > 1 && !opens_only) || has_number || span.len() > 2 {
+        if is_model
+            || has_unit
+            || span.iter().any(is_name)
+            || (capitals > 1 && !opens_only)
+            || has_number
+            || span.len() > 2
+        {
             let start = if span[0].look == Look::Capital && opens_only && span.len() > 1 { &span[1] } else { &span[0] };
-            let is_number = span.len() == 1 && text[span[0].range.clone()].bytes().all(|byte| byte.is_ascii_digit());
+            let is_number =
+                !has_unit && span.len() == 1 && text[span[0].range.clone()].bytes().all(|byte| byte.is_ascii_digit());
             let start = match first.checked_sub(1).map(|before| &words[before]) {
                 // A number includes the word before it: "port 48211".
                 Some(before) if is_number && !before.opens && text[before.range.end..start.range.start] == *" " => {
@@ -71,7 +82,9 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
                 }
                 _ => start,
             };
-            names.push(with_han(text, start.range.start..span[span.len() - 1].range.end));
+            let name = whole(text, with_han(text, start.range.start..span[span.len() - 1].range.end));
+            i += words[i..].iter().take_while(|word| word.range.start < name.end).count();
+            names.push(name);
         }
     }
     names.sort_by_key(|name| (name.start, std::cmp::Reverse(name.end)));
@@ -92,11 +105,11 @@ pub fn capitals_beside(text: &str, names: &[Range<usize>]) -> Vec<Range<usize>> 
 }
 
 /// Returns whether a word continues the name that starts at `first`.
-fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize, is_title: bool) -> bool {
+fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize) -> bool {
     let between = &text[words[i - 1].range.end..words[i].range.start];
     let is_near = match between {
         " " => true,
-        ". " => is_title && i == first + 1,
+        ". " => words[first..i].iter().all(|word| TITLES.contains(&&text[word.range.clone()])),
         ") " => i == first + 1 && is_grouped(text, words, first),
         _ => false,
     };
@@ -105,7 +118,9 @@ fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize, is_title: boo
     is_near
         && match look {
             Look::Plain => false,
-            Look::Capital => before != Look::LongNumber && !has_digits(before),
+            Look::Capital => {
+                before != Look::LongNumber && !has_digits(before) || i == first + 1 && is_day(text, words, first)
+            }
             Look::Name => before == Look::Capital,
             Look::Number | Look::LongNumber => {
                 // An account number comes in fours behind its country: "CH93 0076 2011".
@@ -119,6 +134,16 @@ fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize, is_title: boo
 fn is_grouped(text: &str, words: &[NameWord], first: usize) -> bool {
     let range = &words[first].range;
     text[range.clone()].starts_with('+') || (text[..range.start].ends_with('(') && text[range.end..].starts_with(") "))
+}
+
+/// Returns whether a number is the day of a date that goes on in words: `24 March 2033`.
+fn is_day(text: &str, words: &[NameWord], first: usize) -> bool {
+    let Some([day, month, year]) = words.get(first..first + 3) else { return false };
+    let spaces = [day.range.end..month.range.start, month.range.end..year.range.start];
+    (day.look, month.look, year.look) == (Look::Number, Look::Capital, Look::LongNumber)
+        && day.range.len() <= 2
+        && year.range.len() == 4
+        && spaces.into_iter().all(|space| text[space] == *" ")
 }
 
 /// Returns whether a number behind Chinese characters has a name behind it: 小米 14 Ultra.
@@ -138,8 +163,86 @@ fn with_han(text: &str, name: Range<usize>) -> Range<usize> {
     let han = before.chars().rev().take(MAX_HAN).take_while(|&c| is_han(c)).map(char::len_utf8).sum::<usize>();
     let start = if han > 0 && !is_sign { before.len() - han } else { name.start };
     let opens = text[..start].ends_with('(') && text[start..].starts_with(|c: char| c.is_ascii_digit());
-    let behind = text[name.end..].chars().next().filter(|c| "元万亿号路楼室栋".contains(*c)).map_or(0, char::len_utf8);
-    start - usize::from(opens)..name.end + behind
+    start - usize::from(opens && text[start..name.end].contains(')'))..name.end
+}
+
+/// Signs of currencies.
+fn is_currency(c: char) -> bool {
+    matches!(c, '$' | '£' | '¥' | '￥' | '\u{20a0}'..='\u{20cf}')
+}
+
+/// Units behind a number and a space, the longer ones first.
+const UNITS: [&str; 41] = [
+    "km/h", "m/s", "kWh", "MWh", "KiB", "MiB", "GiB", "TiB", "GHz", "MHz", "kHz", "EUR", "USD", "GBP", "CHF", "JPY",
+    "CNY", "RMB", "INR", "BRL", "KRW", "BTC", "ETH", "°C", "°F", "µg", "kB", "KB", "MB", "GB", "TB", "kW", "MW", "Hz",
+    "km", "cm", "mm", "kg", "mg", "ml", "Ft",
+];
+/// Chinese and Korean units, which stand right behind a number; another number may follow: 2039年9月22日.
+const HAN_UNITS: &str = "元万亿号路楼室栋年月日원";
+
+/// Returns whether a word is a number with its unit. One Chinese unit says little: 3年.
+fn has_unit(text: &str, word: &NameWord) -> bool {
+    let end = word.range.end;
+    let unit = &text[end..value_end(text, end)];
+    matches!(word.look, Look::Number | Look::LongNumber)
+        && !unit.is_empty()
+        && (unit.chars().count() > 1 || !HAN_UNITS.contains(unit))
+}
+
+/// Returns the end of a value with its unit, whose number ends at `end`; `end` without one.
+fn value_end(text: &str, end: usize) -> usize {
+    let mut rest = &text[end..];
+    while let Some(behind) = rest.strip_prefix(|c| HAN_UNITS.contains(c)) {
+        let next = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest = if next.len() < behind.len() && next.starts_with(|c| HAN_UNITS.contains(c)) { next } else { behind };
+        if rest.len() == behind.len() {
+            break;
+        }
+    }
+    if rest.len() < text.len() - end || !text[..end].ends_with(|c: char| c.is_ascii_digit()) {
+        return text.len() - rest.len();
+    }
+    let bare = rest.strip_prefix([' ', '\u{a0}', '\u{202f}']).unwrap_or(rest);
+    let is_sign = |c: char| is_currency(c) && c != '$' || matches!(c, '%' | '‰' | '°');
+    let is_unit = |unit: &&&str| {
+        bare.strip_prefix(**unit).is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric()))
+    };
+    let unit = UNITS.iter().find(is_unit).map(|unit| unit.len());
+    let unit = unit.or_else(|| bare.chars().next().filter(|&c| is_sign(c)).map(char::len_utf8));
+    // A currency may stand before the next number.
+    let behind = |unit: usize| bare[unit..].starts_with(|c: char| c.is_ascii_digit());
+    unit.filter(|&unit| !behind(unit)).map_or(end, |unit| text.len() - bare.len() + unit)
+}
+
+/// Most bytes of the signs before a path, and of a query.
+const MAX_LEAD_BYTES: usize = 24;
+const MAX_QUERY_BYTES: usize = 80;
+
+/// Returns a name with what belongs to it as it was written: the signs before a path or an option, the query of a URL, the unit of
+/// a value. Without the slash before it a path is another one.
+pub fn whole(text: &str, name: Range<usize>) -> Range<usize> {
+    let before = &text[text.ceil_char_boundary(name.start.saturating_sub(MAX_LEAD_BYTES))..name.start];
+    let outside = before.trim_end_matches(['.', '/', '~', '-']);
+    let lead = &before[outside.len()..];
+    let is_lead = matches!(lead, "/" | "//" | "~/" | "--" | ".")
+        || (lead.ends_with('/') && lead.trim_start_matches("../").trim_start_matches("./").is_empty());
+    // `</b>` is no path, nor is what follows a word: `a + b/c`.
+    let is_apart = !outside
+        .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '<' | '_' | '\\' | ':' | ')' | ']' | '}' | '%' | '$'));
+    let start = if is_lead && is_apart { name.start - lead.len() } else { name.start };
+    let is_option = text[start..].starts_with("--");
+    let is_address = text[name.clone()].contains("://");
+    let is_query = |c: char| is_part(c) && c != ',' || matches!(c, '?' | '&' | '=' | ';' | '!' | '*' | '[' | ']');
+    let rest = &text[name.end..];
+    let goes_on = (is_address && rest.trim_start_matches('/').starts_with(['?', '#', '=']))
+        || (is_option && rest.starts_with('='));
+    if !goes_on {
+        return start..value_end(text, name.end);
+    }
+    let query = &rest[..rest.find(|c: char| !is_query(c)).unwrap_or(rest.len())];
+    let query =
+        query.trim_end_matches(['?', '&', '=', ';', '!', '*', '[', ']', '.', ':', '\'', '’', '-', '+', '~', '\\']);
+    start..name.end + if query.len() <= MAX_QUERY_BYTES { query.len() } else { 0 }
 }
 
 /// Returns probable ranges of Chinese persons' names.
@@ -168,28 +271,8 @@ const TITLES: [&str; 16] =
 /// Returns whether a character is part of a word, or punctuation within names.
 fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric()
-        || matches!(
-            c,
-            '-' | '_'
-                | '.'
-                | '/'
-                | ':'
-                | '@'
-                | '#'
-                | '+'
-                | '~'
-                | '$'
-                | '€'
-                | '£'
-                | '¥'
-                | '￥'
-                | '·'
-                | '\''
-                | '’'
-                | ','
-                | '\\'
-                | '%'
-        )
+        || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '#' | '+' | '~' | '·' | '\'' | '’' | ',' | '\\' | '%')
+        || is_currency(c)
         || (!c.is_ascii() && c.is_alphanumeric() && !is_han(c))
 }
 
@@ -221,7 +304,7 @@ fn look(word: &str) -> Look {
     match () {
         () if word.len() > 200 => Look::Plain,
         () if letters == 0 && digits > 3 => Look::LongNumber,
-        () if letters == 0 && digits > 0 && word.starts_with(['#', '$', '€', '£', '¥', '￥']) => Look::Name,
+        () if letters == 0 && digits > 0 && word.starts_with(|c| c == '#' || is_currency(c)) => Look::Name,
         () if letters == 0 && digits > 2 && word.contains([':', '.', '-', '/']) => Look::LongNumber,
         () if letters == 0 => Look::Number,
         () if digits > 0 && word.len() > 2 => Look::Name,
@@ -301,6 +384,21 @@ mod tests {
             ("a letter from Dr. Okafor came", "Dr. Okafor"),
             ("she wants the KX-100 Mini in blue", "KX-100 Mini"),
             ("ask @infra-oncall first", "@infra-oncall"),
+            ("it is in /etc/nginx/nginx.conf, or was", "/etc/nginx/nginx.conf"),
+            ("run `./run/app.py` again", "./run/app.py"),
+            ("run ../run/app.py again", "../run/app.py"),
+            ("kept in ~/lumen/app.py now", "~/lumen/app.py"),
+            ("start it with --max-old-space=4096 only", "--max-old-space=4096"),
+            ("see https://a.example.org/x?id=77&y=2#frag.", "https://a.example.org/x?id=77&y=2#frag"),
+            ("see (https://a.example.org/x) there", "https://a.example.org/x"),
+            ("not earlier than 24 March 2033 at all", "24 March 2033"),
+            ("it came to 8665,34 €, then less", "8665,34 €"),
+            ("and ₹1,23,456 for the rest", "₹1,23,456"),
+            ("with 3.5 GB of it left", "3.5 GB"),
+            ("at 40 km/h or so", "40 km/h"),
+            ("heated to 21 °C at night", "21 °C"),
+            ("ask Prof. Dr. Ilse Quast-Haas there", "Prof. Dr. Ilse Quast-Haas"),
+            ("it was published (2003) in print", "2003"),
         ] {
             assert_eq!(found(text), [name], "{text}");
         }
@@ -310,6 +408,7 @@ mod tests {
             ("停在门口的车是沪A·7K391，挡住了", "沪A·7K391"),
             ("想要的平板是华为 MatePad Pro 13.2，白色", "华为 MatePad Pro 13.2"),
             ("合同由王建国保管", "王建国"),
+            ("定于2039年9月22日举行", "2039年9月22日"),
         ] {
             assert!(found(text).iter().any(|found| found.contains(name)), "{text}: {:?}", found(text));
         }
@@ -320,6 +419,8 @@ mod tests {
         for text in [
             "The morning crew went through the usual list. Our neighbour sorted 12 boxes, and then had lunch.",
             "Well-read people don't mind. \"Nobody\" came!",
+            "It is one or the other, and </b> ends it; 3 percent, 20 mice.",
+            "他等了3年，买了2号楼。",
             "楼下的邻居一起整理了一排旧书架，天气不错。",
             "",
         ] {

@@ -12,7 +12,7 @@ use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
 use crate::text::envelope;
 use crate::text::ledger;
-use crate::text::names::{is_measure, names};
+use crate::text::names::{is_measure, names, whole};
 use crate::text::segments::Kind;
 
 /// Names worth less have no line: the next step uses them once in ten thousand times.
@@ -130,11 +130,11 @@ impl Fit<'_, '_, '_> {
             if ledger::is_heading(text, at) || at < written_from(selector.document(document).author, text) {
                 continue;
             }
-            let name = match is_prose(analysis) {
-                true => as_written(text, at).unwrap_or(name),
-                false if is_measure(name) => continue,
-                false => name,
-            };
+            let stands = &text[whole(text, at..at + name.len())];
+            let name = if is_prose(analysis) { as_written(text, at).unwrap_or(stands) } else { stands };
+            if !is_prose(analysis) && is_measure(&name.replace(' ', "")) {
+                continue;
+            }
             let tokens = self.draft.counter.text(name).as_f32() + 1.0;
             if tokens > listed.left {
                 too_long += 1;
