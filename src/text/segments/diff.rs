@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn files_with_changes_of_their_own_stand_out() {
         let line = |k: usize| format!("    b{}: c\n+", "(a)".repeat(k));
-        let lines = |i: usize| (0..1 + i % 41).map(line).collect::<String>();
+        let lines = |i: usize| (0..=i % 41).map(line).collect::<String>();
         let change = |i: usize| format!("-    old{}\n+{}", "(a)".repeat(1 + i % 30), lines(i));
         assert!(outstanding(change, "-x = 1\n+x = 2").lines().count() > 1000);
     }
