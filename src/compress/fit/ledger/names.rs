@@ -12,7 +12,7 @@ use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
 use crate::text::envelope;
 use crate::text::ledger;
-use crate::text::names::{is_measure, names, whole};
+use crate::text::names::{is_bare_number, is_measure, names, whole, without_escape};
 use crate::text::segments::Kind;
 
 /// Names worth less have no line: the next step uses them once in ten thousand times.
@@ -48,11 +48,13 @@ impl Fit<'_, '_, '_> {
         self.write_ledger(selector);
     }
 
-    /// Lists names as far as there is room: the user's, then likely ones, then others in prose.
+    /// Lists names as far as there is room: the user's, then likely ones, then others in prose, then bare numbers of tables and
+    /// the like, which say nothing without their row.
     pub fn list_all_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
         self.list_written(selector, listed, &[Author::User]);
-        self.list_names(selector, listed);
+        let numbers = self.list_names(selector, listed);
         self.list_written(selector, listed, &[Author::Assistant, Author::Result]);
+        self.list_lost(selector, listed, numbers.into_iter(), |_| false);
     }
 
     /// Lists the lost names in prose of these authors, newest first.
@@ -110,47 +112,65 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Lists lost names, most likely first, as far as there is room.
-    pub fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
+    /// Lists lost names, most likely first, as far as there is room; returns the bare numbers that it met.
+    fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) -> Vec<LostName> {
         let lost = selector.lost(MIN_WORTH);
         // Sorts few of many. A worth is positive, so its bits are in order.
         let order = lost.iter().enumerate().map(|(at, lost)| (lost.worth.to_bits(), Reverse(at)));
         let mut likeliest: BinaryHeap<(u32, Reverse<usize>)> = order.collect();
-        let mut too_long = 0;
+        let in_order = std::iter::from_fn(|| likeliest.pop().map(|(_, Reverse(at))| lost[at]));
+        self.list_lost(selector, listed, in_order, is_bare_number)
+    }
+
+    /// Lists lost names in their order as far as there is room; returns those that wait.
+    fn list_lost(
+        &self,
+        selector: &mut Selector<'_>,
+        listed: &mut Listed,
+        mut lost: impl Iterator<Item = LostName>,
+        waits: impl Fn(&str) -> bool,
+    ) -> Vec<LostName> {
+        let (mut waiting, mut too_long) = (Vec::new(), 0);
         while listed.left >= 2.0
             && too_long < MAX_TOO_LONG
-            && let Some((_, Reverse(at))) = likeliest.pop()
+            && let Some(name) = lost.next()
         {
-            let LostName { document, mention, term, nth, .. } = lost[at];
+            let LostName { document, mention, term, nth, .. } = name;
             let Place { entry, piece, block } = self.places[document];
             let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
             let analysis = &selector.document(document).analysis;
-            let Some(name) = analysis.name(text, nth, term) else { continue };
-            let at = name.as_ptr().addr() - text.as_ptr().addr();
+            let Some(written) = analysis.name(text, nth, term) else { continue };
+            let at = written.as_ptr().addr() - text.as_ptr().addr();
             if ledger::is_heading(text, at) || at < written_from(selector.document(document).author, text) {
                 continue;
             }
-            let stands = &text[whole(text, at..at + name.len())];
-            let name = if is_prose(analysis) { as_written(text, at).unwrap_or(stands) } else { stands };
-            if !is_prose(analysis) && is_measure(&name.replace(' ', "")) {
+            let Some(stands) = without_escape(written) else { continue };
+            let stands = &text[whole(text, at..at + stands.len())];
+            let written = if is_prose(analysis) { as_written(text, at).unwrap_or(stands) } else { stands };
+            if !is_prose(analysis) && is_measure(&written.replace(' ', "")) {
                 continue;
             }
-            let tokens = self.draft.counter.text(name).as_f32() + 1.0;
+            if waits(written) {
+                waiting.push(name);
+                continue;
+            }
+            let tokens = self.draft.counter.text(written).as_f32() + 1.0;
             if tokens > listed.left {
                 too_long += 1;
             } else if !selector.is_covered(mention) {
-                listed.give_up_within(document, at..at + name.len());
+                listed.give_up_within(document, at..at + written.len());
                 listed.left -= tokens;
-                selector.cover_text(name);
+                selector.cover_text(written);
                 listed.names.push(Name {
                     document: Some(document),
                     at,
                     mention: Some(mention),
-                    text: name.to_owned(),
+                    text: written.to_owned(),
                     tokens,
                 });
             }
         }
+        waiting
     }
 }
 
