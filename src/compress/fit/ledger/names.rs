@@ -20,6 +20,8 @@ const MIN_WORTH: f32 = 0.01;
 /// Bytes of prose that are searched for names, and most bytes of a name.
 const MAX_PROSE_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 80;
+/// Bare numbers in prose from which on no name is searched around the next: each search reads what stands around it.
+const MAX_WAITING: usize = 1_024;
 /// Bytes around a term that are searched for the name around it.
 const AROUND: usize = 120;
 
@@ -140,6 +142,11 @@ impl Fit<'_, '_, '_> {
             let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
             let analysis = &selector.document(document).analysis;
             let Some(written) = analysis.name(text, nth, term) else { continue };
+            // A table has any number of them, and around one in prose is mostly a name.
+            if waits(written) && (!is_prose(analysis) || waiting.len() >= MAX_WAITING) {
+                waiting.push(name);
+                continue;
+            }
             let at = written.as_ptr().addr() - text.as_ptr().addr();
             if ledger::is_heading(text, at) || at < written_from(selector.document(document).author, text) {
                 continue;
