@@ -29,6 +29,9 @@ pub(super) const QUESTION_BYTES: usize = 240;
 const TASK_BYTES: usize = 2_000;
 const MAX_TERMS: usize = u128::BITS as usize;
 
+/// Most digits of a number within a name that is none by itself.
+const MAX_PIECE_DIGITS: usize = 2;
+
 /// A passage has at least the weight of one term that so many groups have.
 const RARELY: usize = 2;
 
@@ -182,10 +185,12 @@ impl<'t, 's> Found<'_, 't, 's> {
         }
     }
 
-    /// Adds the result of which a passage says what it is, where the request has but some of it: that of a call, or one by its first
-    /// line. Returns whether it does.
+    /// Adds the result of which a passage has a whole name that is asked for, where the request has but some of it: that of a call, or
+    /// one by its first line. Returns whether it does.
     fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
-        let Some(call) = source.call else { return false };
+        let found = source.found.iter().find(|(other, _)| *other == part).map_or(0, |(_, found)| *found);
+        let is_named = self.terms.names.iter().any(|name| found & name == *name);
+        let Some(call) = source.call.filter(|_| is_named) else { return false };
         let is_result =
             |other: &&Source<'_>| !other.is_arguments && other.call.is_some_and(|of| std::ptr::eq(of, call));
         let result =
@@ -314,10 +319,14 @@ impl Terms {
     fn of(text: &str, is_question: bool) -> Option<Self> {
         let mut terms: Vec<ShortTerm> = Vec::new();
         let mut add = |text: &str| {
-            scan(text, |term, _| {
+            scan(text, |term, start| {
                 let term = term.short();
+                let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+                // The 25 of 03:25 names nothing.
+                let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits);
                 // The stem of a long word is a term, too.
-                let asks = term.kind() != TermKind::LongWord && !asks_for_nothing(term) && !terms.contains(&term);
+                let asks =
+                    term.kind() != TermKind::LongWord && !asks_for_nothing(term) && !terms.contains(&term) && !is_piece;
                 terms.extend(asks.then_some(term));
             });
         };
