@@ -29,7 +29,7 @@ pub(super) const QUESTION_BYTES: usize = 240;
 const TASK_BYTES: usize = 2_000;
 const MAX_TERMS: usize = u128::BITS as usize;
 
-/// Most digits of a number within a name that is none by itself.
+/// Most digits of a piece of a time, which is no name by itself.
 const MAX_PIECE_DIGITS: usize = 2;
 
 /// A passage has at least the weight of one term that so many groups have.
@@ -323,7 +323,8 @@ impl Terms {
                 let term = term.short();
                 let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
                 // The 25 of 03:25 names nothing.
-                let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits);
+                let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
+                let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
                 // The stem of a long word is a term, too.
                 let asks =
                     term.kind() != TermKind::LongWord && !asks_for_nothing(term) && !terms.contains(&term) && !is_piece;
