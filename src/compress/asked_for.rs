@@ -36,24 +36,29 @@ impl Documents {
     pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &mut [Vec<usize>]) {
         let rare = self.rare_terms(draft.entries.len(), question);
         let asked = Asked::of(rare.iter().copied());
-        let meant = self.find_meant(draft, question, &asked);
-        if let Some((document, ranges)) = &meant {
+        let pointed_to = self.find_pointed_to(draft, question, &asked);
+        if let Some((document, ranges)) = &pointed_to {
             self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
         }
         if (1..=MOST_TERMS).contains(&rare.len()) {
             self.find_named(draft, question, (&rare, &asked), cuts_of);
         }
-        if let Some((document, ranges)) = meant
+        if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
-            let parts = ranges.into_iter().flat_map(|range| self.parts_of(document, range));
-            let parts: Vec<(usize, usize)> = parts.map(|part| (block, part)).collect();
-            self.asked_for.splice(..0, parts);
+            let analysis = &self.documents[document].analysis;
+            let parts = ranges.iter().flat_map(|range| analysis.parts_in(range));
+            self.asked_for.splice(..0, parts.map(|part| (block, part)));
         }
     }
 
     /// Finds the reply that has what the question points to, that with most of its rare terms, else the newest; and where in it.
-    fn find_meant(&self, draft: &Draft<'_, '_>, question: usize, asked: &Asked) -> Option<(usize, Vec<Range<usize>>)> {
+    fn find_pointed_to(
+        &self,
+        draft: &Draft<'_, '_>,
+        question: usize,
+        asked: &Asked,
+    ) -> Option<(usize, Vec<Range<usize>>)> {
         let mut texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
         let reference = texts.find_map(|(piece, _)| Reference::of(draft.text(question, piece)))?;
         let mut best = None;
@@ -91,20 +96,6 @@ impl Documents {
         known.dedup();
         self.documents[document].analysis = Analysis::cut_at(text, Form::Stated, known);
         self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
-    }
-
-    /// Returns the parts of a document that have some of a range.
-    fn parts_of(&self, document: usize, range: Range<usize>) -> Range<usize> {
-        let parts = &self.documents[document].analysis.parts;
-        let ends: Vec<usize> = parts
-            .iter()
-            .scan(0, |end, part| {
-                *end += part.bytes as usize;
-                Some(*end)
-            })
-            .collect();
-        ends.partition_point(|&end| end <= range.start)
-            ..(ends.partition_point(|&end| end < range.end) + 1).min(parts.len())
     }
 
     /// Finds the parts that have at least half of the `rare` terms of the question.

@@ -105,8 +105,8 @@ struct Builder<'r, 'v, 'a> {
     /// Not yet consumed, like `said`.
     candidates: Peekable<slice::Iter<'r, Candidate>>,
     said: Peekable<vec::IntoIter<(At, Said)>>,
-    questions: Peekable<vec::IntoIter<(At, Range<usize>)>>,
     commitments: Peekable<vec::IntoIter<(At, Commitment)>>,
+    questions: Peekable<vec::IntoIter<(At, Range<usize>)>>,
     /// The last of these.
     question: Option<Span>,
     /// By group: how much its short results stand out.
@@ -127,8 +127,8 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             newest: protection.tier(Tier::Newest).next().map_or(draft.entries.len(), |(_, group)| group.start),
             candidates: candidates.iter().peekable(),
             said: said.into_iter().peekable(),
-            questions: questions.into_iter().peekable(),
             commitments: commitments.into_iter().peekable(),
+            questions: questions.into_iter().peekable(),
             question: None,
             strikes: striking(draft, &protection.groups),
             rare,

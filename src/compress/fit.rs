@@ -8,6 +8,7 @@ mod commitments;
 mod earlier;
 mod ledger;
 mod own_words;
+mod taken;
 mod top_up;
 mod work;
 
@@ -181,7 +182,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
             let is_work = self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
-            self.take_committed(&mut selector, &committed);
+            self.take_committed(&mut selector, committed);
             self.take_work(&mut selector, is_work);
         } else if keeps_newest {
             self.take_newest(&mut selector);

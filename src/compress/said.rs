@@ -156,8 +156,8 @@ fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (V
     (rare, sum <= often)
 }
 
-/// Makes rules that are not said to hold for good mere wishes where [`REPEATED`] of them or more start alike and go on differently: "Please
-/// make sure the parser builds." O(claims).
+/// Makes rules that are not said to hold for good mere wishes where [`REPEATED`] of them or more start alike and go on differently:
+/// "Please make sure the parser builds." O(claims).
 fn lower_usual_rules(draft: &Draft<'_, '_>, texts: &mut [(At, Said)]) {
     let mut openings: HashMap<u64, HashSet<u64>> = HashMap::new();
     let mut rules = Vec::new();

@@ -159,6 +159,12 @@ impl Analysis {
         })
     }
 
+    /// Iterates over the parts that have some of a range of the text.
+    pub fn parts_in(&self, range: &Range<usize>) -> impl Iterator<Item = usize> {
+        let has_some = |of: &Range<usize>| of.start < range.end && range.start < of.end;
+        self.byte_ranges().enumerate().filter(move |(_, (_, of))| has_some(of)).map(|(part, _)| part)
+    }
+
     /// Joins the parts that `keep` picks, with a mark for each gap.
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         match &self.segments {

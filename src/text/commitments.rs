@@ -8,12 +8,13 @@ use std::sync::{Arc, LazyLock};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::bytes::{FIRST_WIDE, Filter};
+use super::bytes::FIRST_WIDE;
 use super::conclusions::announces;
+use super::phrases::Phrases;
 use super::rules::{is_asked, stands_alone};
 use super::sentences::sentences;
 use crate::cache::{Allowance, COMMITMENTS};
-use crate::tokens::{BuildMixedHasher, ContentMemory};
+use crate::tokens::ContentMemory;
 
 /// Most bytes of such a sentence.
 const MAX_BYTES: usize = 400;
@@ -43,7 +44,7 @@ enum Kind {
     Anywhere,
     First,
     /// Says nothing, though other words would.
-    None,
+    Nothing,
     Filler,
 }
 
@@ -64,44 +65,34 @@ impl Phrase {
 }
 
 /// The phrases of `commitments.tsv`.
-struct Phrases {
-    by_first: HashMap<u64, Vec<Phrase>, BuildMixedHasher>,
-    /// Rejects most words that start no phrase.
-    known: Filter<1024>,
+struct Lexicon {
+    phrases: Phrases<Phrase>,
     /// Starts in scripts without spaces, and words anywhere in these.
     wide: Vec<&'static str>,
     wide_anywhere: Vec<&'static str>,
 }
 
-impl Phrases {
-    fn of(&self, word: &str) -> &[Phrase] {
-        let hash = xxh3_64(word.as_bytes());
-        let phrases = self.known.may_have(hash).then(|| self.by_first.get(&hash)).flatten();
-        phrases.map_or(&[], Vec::as_slice)
-    }
-}
-
-static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
-    let mut by_first = HashMap::<u64, Vec<Phrase>, BuildMixedHasher>::default();
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    let mut by_first = HashMap::<_, Vec<_>, _>::default();
     let (mut wide, mut wide_anywhere) = (Vec::new(), Vec::new());
-    for row in include_str!("commitments.tsv").lines() {
-        let Some((kind, phrases)) = row.split_once('\t') else { continue };
+    for (kind, phrases) in include_str!("commitments.tsv").lines().filter_map(|row| row.split_once('\t')) {
+        let phrases = phrases.split(", ");
         let kind = match kind {
             "start" => Kind::Start,
             "any" => Kind::Anywhere,
             "first" => Kind::First,
             "filler" => Kind::Filler,
             "wide" => {
-                wide.extend(phrases.split(", "));
+                wide.extend(phrases);
                 continue;
             }
             "wide-any" => {
-                wide_anywhere.extend(phrases.split(", "));
+                wide_anywhere.extend(phrases);
                 continue;
             }
-            _ => Kind::None,
+            _ => Kind::Nothing,
         };
-        for phrase in phrases.split(", ") {
+        for phrase in phrases {
             let (next, later) = phrase.split_once(" ~ ").unwrap_or((phrase, ""));
             let (first, next) = next.split_once(' ').unwrap_or((next, ""));
             let words = |text: &'static str| text.split(' ').filter(|word| !word.is_empty()).collect();
@@ -109,7 +100,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
             by_first.entry(xxh3_64(first.as_bytes())).or_default().push(phrase);
         }
     }
-    Phrases { known: Filter::of(by_first.keys().copied()), by_first, wide, wide_anywhere }
+    Lexicon { phrases: Phrases::new(by_first), wide, wide_anywhere }
 });
 
 /// A sentence that may commit the model.
@@ -158,7 +149,7 @@ fn ends(said: &str) -> bool {
 fn worded(said: &str) -> Certainty {
     let said = said.trim_start_matches(|c: char| "*_-#>• ".contains(c));
     let is_wide = said.contains(|c: char| c >= FIRST_WIDE);
-    if is_wide && PHRASES.wide.iter().any(|start| said.starts_with(start)) {
+    if is_wide && LEXICON.wide.iter().any(|start| said.starts_with(start)) {
         return OPENED;
     }
     let lower = said.to_lowercase().replace('’', "'");
@@ -166,7 +157,7 @@ fn worded(said: &str) -> Certainty {
     let mut words: Vec<&str> = lower.split(|c: char| !is_within(c)).filter(|word| !word.is_empty()).collect();
     let has = |words: &[&str], kind: Kind| {
         let Some((first, behind)) = words.split_first() else { return false };
-        PHRASES.of(first).iter().any(|phrase| phrase.kind == kind && phrase.goes_on(behind))
+        LEXICON.phrases.of(xxh3_64(first.as_bytes())).iter().any(|phrase| phrase.kind == kind && phrase.goes_on(behind))
     };
     if has(&words, Kind::Filler) {
         words.remove(0);
@@ -175,10 +166,10 @@ fn worded(said: &str) -> Certainty {
         return OPENED;
     }
     let any = |kind: Kind| (0..words.len()).any(|at| has(&words[at..], kind));
-    let is_worded = any(Kind::Anywhere) || is_wide && PHRASES.wide_anywhere.iter().any(|word| said.contains(word));
+    let is_worded = any(Kind::Anywhere) || is_wide && LEXICON.wide_anywhere.iter().any(|word| said.contains(word));
     let told = if has(&words, Kind::First) { TOLD } else { 0 };
     match told + if is_worded { WORDED } else { 0 } {
-        certainty if certainty > 0 && any(Kind::None) => 0,
+        certainty if certainty > 0 && any(Kind::Nothing) => 0,
         certainty => certainty,
     }
 }

@@ -15,6 +15,7 @@ pub mod json_string;
 pub mod language;
 pub mod ledger;
 pub mod names;
+mod phrases;
 pub mod references;
 pub mod rules;
 pub mod segments;

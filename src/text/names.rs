@@ -118,9 +118,7 @@ fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize) -> bool {
     is_near
         && match look {
             Look::Plain => false,
-            Look::Capital => {
-                before != Look::LongNumber && !has_digits(before) || i == first + 1 && is_day(text, words, first)
-            }
+            Look::Capital => !has_digits(before) || i == first + 1 && is_day(text, words, first),
             Look::Name => before == Look::Capital,
             Look::Number | Look::LongNumber => {
                 // An account number comes in fours behind its country: "CH93 0076 2011".

@@ -6,8 +6,7 @@ mod words;
 
 use std::ops::Range;
 
-pub use lists::Choice;
-use lists::Label;
+use lists::{Choice, Label};
 use words::{Shape, Sign, WORDS};
 
 /// Most bytes and words of an answer that chooses; with a letter, which may be a word.
@@ -37,45 +36,26 @@ impl Reference {
         let mut this = Self { choice: None, shape: None };
         for (i, word) in words.iter().enumerate() {
             let next = words.get(i + 1).copied().unwrap_or_default();
-            for sign in WORDS.of_word(word) {
-                match sign {
-                    // "First, read it.", "last week".
-                    Sign::Place(place) if !has(next, Sign::Span) && !lower.contains(&format!("{word},")) => {
-                        this.choice.get_or_insert(Choice::Place(place));
-                    }
-                    Sign::Shape(shape) => {
-                        this.shape.get_or_insert(shape);
-                    }
-                    Sign::Item => {
-                        if let Some(label) = Label::of(next) {
-                            this.choice.get_or_insert(Choice::Labelled(label));
-                        }
-                    }
-                    _ => {}
-                }
+            // "First, read it.", "last week".
+            let is_place = || !has(next, Sign::Span) && !lower.contains(&format!("{word},"));
+            for sign in WORDS.of_word(word).filter(|sign| !matches!(sign, Sign::Place(_)) || is_place()) {
+                this.add(sign, || Label::of(next));
             }
         }
         for (end, sign) in WORDS.wide_in(&lower) {
-            match sign {
-                Sign::Place(place) => {
-                    this.choice.get_or_insert(Choice::Place(place));
-                }
-                Sign::Shape(shape) => {
-                    this.shape.get_or_insert(shape);
-                }
-                Sign::Item => {
-                    let label = split(&lower[end..]).next().filter(|_| lower[end..].starts_with(char::is_alphanumeric));
-                    let first = label.and_then(|label| {
-                        Label::of(label).or_else(|| Label::of(&label[..label.chars().next()?.len_utf8()]))
-                    });
-                    if let Some(label) = first {
-                        this.choice.get_or_insert(Choice::Labelled(label));
-                    }
-                }
-                Sign::Span => {}
-            }
+            this.add(sign, || Label::at_start(&lower[end..]));
         }
         (this.choice.is_some() || this.shape.is_some()).then_some(this)
+    }
+
+    /// Adds what a word says, and the `label` behind it; of several the first counts.
+    fn add(&mut self, sign: Sign, label: impl Fn() -> Option<Label>) {
+        match sign {
+            Sign::Place(place) => self.choice = self.choice.or(Some(Choice::Place(place))),
+            Sign::Item => self.choice = self.choice.or_else(|| label().map(Choice::Labelled)),
+            Sign::Shape(shape) => self.shape = self.shape.or(Some(shape)),
+            Sign::Span => {}
+        }
     }
 
     /// Returns what is meant in a text, the most wanted of it first: the item and its list, or the last thing of that shape. O(n).

@@ -1,6 +1,7 @@
 //! Finds what names a process that runs on after its call: a session, a job, a process ID.
 
 use super::words;
+use crate::text::bytes::FIRST_WIDE;
 
 /// Returns what a short result names that runs on, as `session tidy-lagoon, pid 48213`; `None` if nothing.
 ///
@@ -50,7 +51,7 @@ fn is_name(word: &str) -> bool {
 
 /// Returns whether a word may say that a code follows, as `gid 2089b05e` and `编号 ZR-3317`.
 fn may_name(key: &str) -> bool {
-    (key.len() == 3 && key.ends_with("id")) || key.chars().all(|c| c >= '\u{2e80}')
+    (key.len() == 3 && key.ends_with("id")) || key.chars().all(|c| c >= FIRST_WIDE)
 }
 
 /// Returns whether a name is one that no text has: with two digits and more, and letters.

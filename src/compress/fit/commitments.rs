@@ -1,13 +1,13 @@
 //! Takes the sentences of longer replies in which the model commits itself: what it promised, decided or corrected.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
 use crate::text::commitments::{Certainty, OPENED};
 
 use super::Fit;
-use super::own_words::{Parts, Taken};
+use super::taken::{Parts, Taken};
 use crate::compress::documents::Span;
 
 /// Share of the room for such sentences. Less certain ones have it only all together.
@@ -38,18 +38,16 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Takes the most certain sentences first, and of those that are equally certain the newest.
-    pub(super) fn take_committed(&self, selector: &mut Selector<'_>, committed: &[Committed]) {
+    pub(super) fn take_committed(&self, selector: &mut Selector<'_>, mut committed: Vec<Committed>) {
         let limit = self.limit(selector, SHARE);
-        let mut by_certainty = BTreeMap::<_, Vec<&Committed>>::new();
-        for one in committed.iter().rev() {
-            by_certainty.entry(one.certainty).or_default().push(one);
-        }
-        for (certainty, sentences) in by_certainty.into_iter().rev() {
-            let tokens: f32 = sentences.iter().map(|one| one.tokens).sum();
-            if certainty < OPENED && selector.used() + tokens > limit {
+        committed.reverse();
+        committed.sort_by_key(|one| Reverse(one.certainty));
+        for equal in committed.chunk_by(|one, other| one.certainty == other.certainty) {
+            let tokens: f32 = equal.iter().map(|one| one.tokens).sum();
+            if equal[0].certainty < OPENED && selector.used() + tokens > limit {
                 return;
             }
-            for one in sentences {
+            for one in equal {
                 selector.take_within(limit, |selector| one.taken.take(selector));
             }
         }

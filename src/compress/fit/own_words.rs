@@ -1,7 +1,6 @@
 //! Takes the user's own words before anything else is weighed.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use crate::conversation::{Group, is_note, said};
 use crate::message::Role;
@@ -10,6 +9,7 @@ use crate::select::selector::{Block, Selector};
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal, stands_alone};
 
+use super::taken::{Parts, Taken};
 use super::{FRAMING, Fit};
 use crate::compress::documents::{Place, SHORT_TOKENS, Span, Stated};
 use crate::compress::protection::{Protection, Tier};
@@ -35,7 +35,8 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 /// of users who type .45 to .75 of a talk 937 stay where all that they typed has room, 835 without this; with .78 1,046, and .834 of
 /// the evidence of meetings at 50 % in place of .846.
 const ALL_OWN: f32 = 0.7;
-/// How much of that rules may have, before other words of the user.
+/// How much of that rules and facts may have, before other words of the user. Of 40 in 1,500 tokens 107 of 120 stay in three talks, 80
+/// without it; with half 116, and 80.5 % of what is asked of talks at 12 % in place of 81.4.
 const RULES_SHARE: f32 = 0.35;
 /// How much of that answers may have with their questions, before other words of the user.
 const ANSWERS_SHARE: f32 = 0.5;
@@ -77,62 +78,9 @@ pub(super) struct Pin {
     pub(super) taken_tokens: f32,
 }
 
-/// What stays with a sentence.
-pub(super) enum Taken {
-    /// Parts of a block.
-    Parts(usize, Range<usize>),
-    /// The whole message.
-    Group(usize),
-}
-
 impl Pin {
     fn take(&self, selector: &mut Selector<'_>) {
         self.takes.iter().for_each(|taken| taken.take(selector));
-    }
-}
-
-impl Taken {
-    pub(super) fn take(&self, selector: &mut Selector<'_>) {
-        match self {
-            Self::Parts(block, parts) => parts.clone().for_each(|part| selector.take_part(*block, part)),
-            Self::Group(group) => selector.take_whole(*group),
-        }
-    }
-}
-
-/// Finds the parts of texts that have some sentences; these are in order and disjoint, so a search goes on where the last ended.
-pub(super) struct Parts<'d> {
-    blocks: &'d [Block],
-    documents: &'d [Document],
-    block: Option<usize>,
-    part: usize,
-    /// The byte at which it starts.
-    start: usize,
-}
-
-impl<'d> Parts<'d> {
-    pub(super) fn of(blocks: &'d [Block], documents: &'d [Document]) -> Self {
-        Self { blocks, documents, block: None, part: 0, start: 0 }
-    }
-
-    /// Returns what stays with a sentence, and its bytes; `None` for all of the text.
-    pub(super) fn take(&mut self, span: &Span) -> (Taken, Option<usize>) {
-        let document = span.place.block.and_then(|block| Some((block, self.blocks[block].document?)));
-        let Some((block, document)) = document else { return (Taken::Group(span.group), None) };
-        let parts = &self.documents[document].analysis.parts;
-        if self.block != Some(block) {
-            (self.block, self.part, self.start) = (Some(block), 0, 0);
-        }
-        while self.part < parts.len() && self.start + parts[self.part].bytes as usize <= span.range.start {
-            self.start += parts[self.part].bytes as usize;
-            self.part += 1;
-        }
-        let (mut last, mut end) = (self.part, self.start);
-        while last < parts.len() && end < span.range.end {
-            end += parts[last].bytes as usize;
-            last += 1;
-        }
-        (Taken::Parts(block, self.part..last), Some(end - self.start))
     }
 }
 

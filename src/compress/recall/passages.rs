@@ -286,9 +286,7 @@ impl Lost<'_, '_> {
         }
         self.parts.iter().for_each(|&part| keep(part));
         for record in self.parts.iter().filter_map(|&part| self.source.record(part, terms)) {
-            let of_record = |range: &Range<usize>| range.start < record.end && record.start < range.end;
-            let parts = analysis.byte_ranges().enumerate().filter(|(_, (_, range))| of_record(range));
-            parts.for_each(|(part, _)| keep(part));
+            analysis.parts_in(&record).for_each(&mut keep);
         }
         for (before, behind) in [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)] {
             for &part in &self.parts {

@@ -38,6 +38,12 @@ impl Label {
         }
     }
 
+    /// Returns the label with which a text in a script without spaces starts: its first word, or the first character of that.
+    pub fn at_start(text: &str) -> Option<Self> {
+        let word = &text[..text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len())];
+        Self::of(word).or_else(|| Self::of(&word[..word.chars().next()?.len_utf8()]))
+    }
+
     /// Returns the label of a line that is an item: `2.`, `**b)`, `(3)`, `-`.
     fn of_line(line: &str) -> Option<Self> {
         let bare = line.trim_start();

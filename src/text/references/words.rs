@@ -66,6 +66,7 @@ pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
             ("shape", "code") => Some(Sign::Shape(Shape::Code)),
             ("shape", "letter") => Some(Sign::Shape(Shape::Letter)),
             ("shape", "verse") => Some(Sign::Shape(Shape::Verse)),
+            // An opening of a letter.
             _ => None,
         };
         for word in words.split(", ") {

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Claim;
 use super::forms::forms;
-use crate::text::bytes::Filter;
+use crate::text::phrases::Phrases;
 use crate::tokens::BuildMixedHasher;
 
 /// What a word says of its sentence.
@@ -90,8 +90,8 @@ pub type Phrase = (Vec<&'static str>, Sign, Position);
 /// The words of `rules.tsv`; of those with the same first word plain ones come first.
 pub struct Lexicon {
     /// Phrases at the start of a sentence, and others.
-    start: Phrases,
-    others: Phrases,
+    start: Phrases<Phrase>,
+    others: Phrases<Phrase>,
     /// Of scripts without spaces, by first character.
     pub wide: HashMap<char, Vec<(&'static str, Sign, Position)>, BuildMixedHasher>,
     /// Those of them that ask for what stands behind them.
@@ -104,24 +104,6 @@ impl Lexicon {
         let hash = xxh3_64(word.as_bytes());
         let start: &[Phrase] = if is_start { self.start.of(hash) } else { &[] };
         start.iter().chain(self.others.of(hash))
-    }
-}
-
-/// Phrases by the hash of their first word.
-struct Phrases {
-    phrases: HashMap<u64, Vec<Phrase>, BuildMixedHasher>,
-    /// Rejects most words that start no phrase.
-    known: Filter<1024>,
-}
-
-impl Phrases {
-    fn new(phrases: HashMap<u64, Vec<Phrase>, BuildMixedHasher>) -> Self {
-        Self { known: Filter::of(phrases.keys().copied()), phrases }
-    }
-
-    fn of(&self, hash: u64) -> &[Phrase] {
-        let phrases = self.known.may_have(hash).then(|| self.phrases.get(&hash)).flatten();
-        phrases.map_or(&[], Vec::as_slice)
     }
 }
 
