@@ -1,5 +1,6 @@
 //! Writes and reads ledgers: exact names, and calls, of what was left out.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -12,7 +13,7 @@ use super::language::Language;
 use super::rules::normal;
 
 /// Arguments that name the object of a call, if none of [`SUBJECT_KEYS`] does.
-const ADDRESSEE_KEYS: [&str; 4] = ["to", "chat_id", "channel", "id"];
+const ADDRESSEE_KEYS: [&str; 5] = ["cmd", "to", "chat_id", "channel", "id"];
 
 /// Most characters: of a call's subject, of another argument, of all arguments, and of the outcome.
 const MAX_SUBJECT_CHARS: usize = 80;
@@ -188,10 +189,37 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
     }
     let [_, listing, done, ..] = WORDS[usize::from(language == Language::Chinese)];
     let before = (unlisted > 0).then(|| before_these(unlisted, language));
-    let calls: Vec<&str> = before.iter().chain(calls).map(String::as_str).collect();
+    let calls: Vec<String> = before.into_iter().chain(once_each(calls)).collect();
     let names = if names.is_empty() { String::new() } else { format!("{listing}{}\n", names.join(", ")) };
     let calls = if calls.is_empty() { String::new() } else { format!("{done}{}\n", calls.join("\n- ")) };
     Some(sealed(format!("{names}{calls}").trim_end(), language))
+}
+
+/// Between a line and how often its call was done.
+const TIMES: &str = " ×";
+/// A larger number is none of these.
+const MAX_TIMES: usize = 999;
+
+/// Returns each line at its last place, with how often it stands there.
+fn once_each(calls: &[String]) -> Vec<String> {
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for call in calls {
+        *times.entry(call).or_default() += 1;
+    }
+    let last = calls.iter().rev().filter_map(|call| match times.remove(call.as_str())? {
+        1 => Some(call.clone()),
+        times => Some(format!("{call}{TIMES}{}", times.min(MAX_TIMES))),
+    });
+    let mut lines: Vec<String> = last.collect();
+    lines.reverse();
+    lines
+}
+
+/// Returns a line without the number behind it, and that number.
+pub fn times_of(line: &str) -> (&str, usize) {
+    let said = line.rsplit_once(TIMES);
+    let said = said.and_then(|(call, times)| Some((call, times.parse().ok()?)));
+    said.filter(|(_, times)| (2..=MAX_TIMES).contains(times)).unwrap_or((line, 1))
 }
 
 /// What a message says that was left out.
@@ -334,6 +362,15 @@ mod tests {
     }
 
     #[test]
+    fn a_line_stands_once_with_how_often_its_call_was_done() {
+        let calls = ["exec make", "exec a ×b", "exec make", "exec go"].map(str::to_owned);
+        let text = message(&[], &calls, 0, Language::Other).unwrap();
+        assert!(text.ends_with("- exec a ×b\n- exec make ×2\n- exec go"), "{text}");
+        let read: Vec<_> = lift(&text).unwrap().1.calls.into_iter().map(times_of).collect();
+        assert_eq!(read, [("exec a ×b", 1), ("exec make", 2), ("exec go", 1)]);
+    }
+
+    #[test]
     fn a_ledger_in_a_text_is_lifted_out_of_it_and_read() {
         for (language, other) in [(Language::Other, Language::Chinese), (Language::Chinese, Language::Other)] {
             let calls = ["exec make (exit code 1)".to_owned(), "read_file a.py, b.py".to_owned()];
@@ -410,6 +447,8 @@ mod tests {
         );
         assert_eq!(call_line("write_file", r#"{"content": "x", "path": "a.py"}"#, Some("ok")), "write_file a.py");
         assert_eq!(call_line("send", "broken", None), "send");
+        let elsewhere = r#"{"cmd": "whctl backfill --table mart.fact_pay", "cwd": "/srv"}"#;
+        assert_eq!(call_line("terminal.run", elsewhere, None), "terminal.run whctl backfill --table mart.fact_pay");
         let custom = r#"{"name": "run_sql", "input": "SELECT * FROM t"}"#;
         assert_eq!(call_line("run_sql", custom, None), "run_sql SELECT * FROM t");
         let paid = r#"{"to": "Bob", "amount": 5}"#;

@@ -53,6 +53,8 @@ const LOOKING_VERBS: [&str; 16] = [
     "status", "log", "logs", "diff", "show", "blame", "get", "list", "ls", "describe", "ps", "images", "inspect",
     "info", "search", "view",
 ];
+/// Options with a value before the verb.
+const BEFORE_VERB: [&str; 6] = ["-n", "--namespace", "--context", "--kubeconfig", "-C", "-H"];
 /// Short and long options with which `curl` sends or saves something.
 const SENDING: [char; 6] = ['X', 'd', 'F', 'T', 'o', 'O'];
 const SENDING_LONG: [&str; 7] = ["data", "request", "form", "upload", "output", "remote", "json"];
@@ -111,8 +113,20 @@ fn program_looks(words: &[&str]) -> bool {
             .iter()
             .all(|argument| argument.starts_with(['+', '-']) && !argument.trim_start_matches('-').starts_with('s')),
         "curl" => !arguments.iter().any(sends),
-        _ if LOOKING_BY_VERB.contains(program) => arguments.first().is_some_and(|verb| LOOKING_VERBS.contains(verb)),
+        _ if LOOKING_BY_VERB.contains(program) => verb(arguments).is_some_and(|verb| LOOKING_VERBS.contains(&verb)),
         _ => LOOKING.contains(program),
+    }
+}
+
+/// Returns the verb of a program behind its options: `kubectl -n prod get pods`.
+fn verb<'a>(arguments: &[&'a str]) -> Option<&'a str> {
+    let mut arguments = arguments.iter();
+    loop {
+        match *arguments.next()? {
+            option if BEFORE_VERB.contains(&option) => _ = arguments.next()?,
+            option if option.starts_with('-') => {}
+            verb => return Some(verb),
+        }
     }
 }
 
@@ -263,6 +277,8 @@ mod tests {
             "curl -sS 'https://wttr.in/Graz?m&format=3'",
             "cd /w && git status && git log -1",
             "kubectl get pods -n prod",
+            "kubectl -n logs --context=eu get pods",
+            "git -C /srv/a --no-pager log -3",
         ] {
             assert!(looks(command), "{command}");
         }
@@ -290,6 +306,8 @@ mod tests {
             "",
             " | ",
             "ls && rm -rf x",
+            "kubectl -n logs delete pod a",
+            "git -C log push",
             "cat > f <<E",
             "ls | xargs rm",
             "find . -delete",

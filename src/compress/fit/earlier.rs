@@ -50,15 +50,44 @@ impl Earlier {
     fn take(&mut self, entry: usize, said: &ledger::LedgerText<'_>) {
         self.unlisted = self.unlisted.saturating_add(said.unlisted);
         self.names.extend(said.names.iter().map(|name| (*name).to_owned()));
-        for call in &said.calls {
+        for line in &said.calls {
+            let (call, times) = ledger::times_of(line);
             let (tool, rest) = call.split_once(' ').unwrap_or((call, ""));
-            // By the name alone: the line has only the start of a command.
-            if Effect::of(tool).is_changing() {
-                self.changes.push((entry, (*call).to_owned()));
+            if is_change(tool, rest) {
+                self.changes.extend(std::iter::repeat_n((entry, call.to_owned()), times));
             } else {
                 self.lookups
                     .extend(rest.split(", ").map(|what| (entry, format!("{tool} {what}").trim_end().to_owned())));
             }
+        }
+    }
+}
+
+/// Returns whether the call in a line may have changed something. A command that only looks would be carried on as a change for
+/// ever; one that was cut may do anything.
+fn is_change(tool: &str, rest: &str) -> bool {
+    let is_cut = || rest.ends_with('…') || rest.contains("… (");
+    let looks = || !Effect::of_call(tool, &serde_json::json!({ "command": rest }).to_string()).is_changing();
+    Effect::of(tool).is_changing() && (Effect::of(tool) != Effect::RunsCommand || is_cut() || !looks())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_only_looks_stays_a_lookup() {
+        for (line, changed) in [
+            ("exec kubectl get pods, date -u", false),
+            ("exec make", true),
+            ("exec cd /srv/a && git log…", true),
+            ("exec cat a.log… (failed)", true),
+            ("write_file a.py", true),
+            ("read_file a.py", false),
+        ] {
+            let mut earlier = Earlier::default();
+            earlier.take(1, &ledger::LedgerText { calls: vec![line], ..Default::default() });
+            assert_eq!((earlier.changes.len() == 1, earlier.lookups.is_empty()), (changed, changed), "{line}");
         }
     }
 }

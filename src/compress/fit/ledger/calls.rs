@@ -111,7 +111,8 @@ impl Fit<'_, '_, '_> {
         self.listed.unlisted_earlier = self.earlier.unlisted;
         for (entry, text) in self.earlier.changes.iter().rev() {
             if left > 0.0 {
-                let tokens = self.line_tokens(text);
+                let is_listed = |line: &CallLine| line.group.is_none() && line.text == *text;
+                let tokens = if self.listed.lines.iter().any(is_listed) { 0.0 } else { self.line_tokens(text) };
                 left -= tokens;
                 if left >= 0.0 {
                     let text = text.clone();
