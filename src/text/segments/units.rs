@@ -1,8 +1,11 @@
 //! Splits a text into lines and long lines into parts, and joins short ones.
 
+use memchr::memmem;
+
 use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
 
+use super::odd::shape;
 use super::records::Named;
 use super::{Class, Span, at};
 
@@ -60,7 +63,11 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
         let mut from = start;
         let records = match line.len() > PART_BYTES.1 {
             true if tags => records(line),
-            true => tuples(line),
+            true => match tuples(line) {
+                // Lines of a log may be long and of like items, too.
+                starts if starts.is_empty() && line.len() * 2 > text.len() => items(line),
+                starts => starts,
+            },
             false => Vec::new(),
         };
         for to in records.into_iter().map(|at| start + at).chain([end]) {
@@ -99,6 +106,37 @@ fn tuples(line: &str) -> Vec<usize> {
     let starts: Vec<usize> = behind.map(start).filter(|&at| line[at..].starts_with('(')).collect();
     if starts.len() < MIN_RECORDS { Vec::new() } else { starts }
 }
+
+/// Returns where the items of a long line begin, but for the first: a text without line ends may have other separators. They
+/// are the strongest ones between which the text is alike: words of one shape are words. O(n).
+fn items(line: &str) -> Vec<usize> {
+    let word = shape("a");
+    let starts = |separator: &'static str| memmem::find_iter(line.as_bytes(), separator).map(|at| at + separator.len());
+    let separates = |separator: &&'static str| {
+        let sample: Vec<usize> = starts(separator).take(SAMPLED_PLACES).collect();
+        let item = |pair: &[usize]| line[pair[0]..pair[1] - separator.len()].trim();
+        let (mut shapes, mut items, mut words) = (Vec::new(), 0, 0);
+        for shape in sample.windows(2).map(item).filter(|item| !item.is_empty()).map(shape) {
+            items += 1;
+            words += usize::from(shape == word);
+            if !shapes.contains(&shape) {
+                shapes.push(shape);
+            }
+            if shapes.len() > MAX_SHAPES || words * 2 > SAMPLED_PLACES {
+                return false;
+            }
+        }
+        items >= MIN_RECORDS && words * 2 < items && shapes.len() <= 1 + items / MIN_RECORDS
+    };
+    SEPARATORS.into_iter().find(separates).map_or(Vec::new(), |separator| starts(separator).collect())
+}
+
+/// What separates the items of a text in one line, the strongest first.
+const SEPARATORS: [&str; 13] = ["\r", "\\n", "<br>", "。", ". ", "; ", " | ", "&", ", ", ";", "|", ",", " "];
+/// Places of a separator that are looked at.
+const SAMPLED_PLACES: usize = 32;
+/// Most shapes of items; with more no other is read.
+const MAX_SHAPES: usize = 1 + SAMPLED_PLACES / MIN_RECORDS;
 
 /// Fewest elements that are records, and most names of elements that are looked at.
 const MIN_RECORDS: usize = 8;
@@ -225,4 +263,31 @@ pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize], recor
         }
     }
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_falls_into_the_items_that_are_alike() {
+        let name = |i: usize| ["auth", "cart", "mail", "queue"][i * i % 7 % 4];
+        let joined =
+            |separator: &str| (0..60).map(|i| format!("{}={i}ms", name(i))).collect::<Vec<_>>().join(separator);
+        for separator in SEPARATORS {
+            let text = joined(separator);
+            let items: Vec<&str> = units(&text, false, |_| 0).into_iter().map(|unit| unit.of(&text)).collect();
+            let expected = |i| format!("{}={i}ms{separator}", name(i));
+            assert!((0..59).all(|i| items[i] == expected(i)) && items.len() == 60, "{separator:?} {items:?}");
+        }
+        let clause = |i: usize| format!("{} there{}", "and he went ".repeat(i * i % 11), [", ", "; ", ". "][i % 3]);
+        let prose = (1..60).map(clause).collect::<String>();
+        // Among lines of a log it is one of them.
+        let log = format!("{0}\n{0}\n{0}\n", joined(" "));
+        for text in [prose.as_str(), &log] {
+            let units = units(text, false, |_| 0);
+            let is_last = |unit: &Unit| unit.end == at(text.len()) || unit.of(text).ends_with('\n');
+            assert!(units.iter().all(|unit| is_last(unit) || unit.of(text).len() >= PART_BYTES.0), "{text}");
+        }
+    }
 }
