@@ -1,8 +1,9 @@
 //! Finds the lines that say whose an odd line is, in records of several lines.
 //!
 //! `replicas: 0` is of no use without the `- name: mail-worker` above it. A record opens with the first kind of line, by its
-//! key, behind which others come once each. What names it is a line whose value hardly another record has. Lines of a group
-//! (of a file, a shop, a day) are named by the line of another shape that stands alone above them.
+//! key, behind which others come once each; a time or `[pod/x] ` before every line is none. What names it is a line whose
+//! value hardly another record has. Lines of a group (of a file, a shop, a day) are named by the line of another shape that
+//! stands alone above them.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -78,8 +79,10 @@ impl Records {
         let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new() };
         let mut known: HashMap<u64, usize, BuildMixedHasher> = HashMap::default();
         let mut values: HashSet<(usize, u64), BuildMixedHasher> = HashSet::default();
+        let prefix = prefix(text, units);
         for (unit, line) in units.iter().enumerate().filter(|(_, unit)| unit.opens) {
             let said = line.line(text);
+            let said = &said[behind(said, &prefix)..];
             let indent = said.len() - said.trim_start().len();
             let key = key(&said[indent..]);
             if key == 0 {
@@ -258,6 +261,62 @@ impl Groups {
     }
 }
 
+/// Most lines that are compared for a prefix, and most signs of it.
+const COMPARED: usize = 32;
+const MAX_PREFIX: usize = 80;
+
+/// Returns what nine in ten lines begin with, as [`signs`]: up to the end of a word.
+fn prefix(text: &str, units: &[Unit]) -> Vec<u8> {
+    // In a row, for records are periodic.
+    let lines = units.iter().skip(units.len().saturating_sub(COMPARED) / 2).take(COMPARED);
+    let lines = lines.filter(|unit| unit.opens).map(|unit| unit.line(text)).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    let Some(one) = lines.get(lines.len() / 2).filter(|_| lines.len() >= MIN_RECORDS) else { return Vec::new() };
+    let (mut length, mut others) = (MAX_PREFIX, 0);
+    for line in &lines {
+        match signs(one).zip(signs(line)).take(length).take_while(|((sign, _), (other, _))| sign == other).count() {
+            0 => others += 1,
+            same => length = same,
+        }
+        if others * 10 > lines.len() {
+            return Vec::new();
+        }
+    }
+    let mut prefix: Vec<u8> = signs(one).map(|(sign, _)| sign).take(length).collect();
+    let end = prefix.iter().rposition(|sign| sign.is_ascii() && !sign.is_ascii_alphanumeric());
+    // What is indented is read as it is.
+    let end = end.filter(|&end| prefix[..end].iter().any(|sign| !sign.is_ascii_whitespace()));
+    prefix.truncate(end.map_or(0, |last| last + 1));
+    prefix
+}
+
+/// Returns the bytes of a prefix in a line; 0 if it begins otherwise.
+fn behind(line: &str, prefix: &[u8]) -> usize {
+    let mut signs = signs(line);
+    let mut end = 0;
+    for &of_prefix in prefix {
+        match signs.next() {
+            Some((sign, at)) if sign == of_prefix => end = at,
+            _ => return 0,
+        }
+    }
+    end
+}
+
+/// Returns the bytes of a line, each word with a digit as one, with their ends.
+fn signs(line: &str) -> impl Iterator<Item = (u8, usize)> {
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let sign = *bytes.get(at)?;
+        let is_start = at.checked_sub(1).is_none_or(|before| !bytes[before].is_ascii_alphanumeric());
+        let word = bytes[at..].iter().take_while(|byte| is_start && byte.is_ascii_alphanumeric());
+        let (length, has_digit) = word.fold((0, false), |(n, has), byte| (n + 1, has || byte.is_ascii_digit()));
+        at += if has_digit { length } else { 1 };
+        Some((if has_digit { b'0' } else { sign }, at))
+    })
+}
+
 /// Returns the bytes of a line's key: signs, a word, and a separator behind it.
 fn key(line: &str) -> usize {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | 0x80..);
@@ -299,6 +358,31 @@ mod tests {
         assert_eq!(names_of(map, "64Gi"), "mail-30:\n");
         let sections = |i| format!("[mail-{i}]\nport=5432\nmemory={}\n\n", memory(i));
         assert_eq!(names_of(sections, "64Gi"), "[mail-30]\n");
+    }
+
+    #[test]
+    fn a_record_is_read_behind_what_all_lines_begin_with() {
+        let pod = |i: usize, state: &str| {
+            format!("Name:      mail-{i}\nNamespace: prod\nRestarts:  0\nState:     {state}\nClass:     free\n\n")
+        };
+        let prefixes: [fn(usize) -> String; 4] = [
+            |i| format!("2026-05-01T10:{:02}:{:02}.{:03}Z ", i / 60, i % 60, i * 791 % 1000),
+            |i| format!("[pod/web-7d9f-{}2k/app] ", [3, 5, 8][i % 3]),
+            |i| format!("[{}]<stdout>: ", i % 8),
+            |i| format!("build\tRun\t2026-05-01T10:10:{:02}Z ", i % 60),
+        ];
+        for prefix in prefixes {
+            let record = |i: usize| {
+                let lines = pod(i, if i == 30 { "OOMKilled" } else { "Running" });
+                let lines = lines.lines().enumerate().map(|(k, line)| prefix(i * 6 + k) + line + "\n");
+                lines.collect::<String>()
+            };
+            let name = names_of(record, "OOMKilled");
+            assert!(name.ends_with(" Name:      mail-30\n") && name.lines().count() == 1, "{name}");
+        }
+        for text in ["花店\n".repeat(9), "─0─".repeat(40) + "\n" + &"─0─.\n".repeat(40), "a".to_owned()] {
+            Records::of(&text, &units(&text, false, |_| 0));
+        }
     }
 
     #[test]
