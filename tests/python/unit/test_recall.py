@@ -30,11 +30,15 @@ CHINESE = ["花园", "河边", "石头", "纸张", "枫树", "铁门", "柠檬",
 
 
 def prose(draw: random.Random, sentences: int, *, is_chinese: bool = False) -> str:
-    """Return sentences that say nothing."""
+    """Return sentences that say nothing, and are no more alike than those of a text."""
     words, between, end = (CHINESE, "", "。") if is_chinese else (ENGLISH, " ", ".")
-    return " ".join(
-        between.join(draw.choice(words) for _ in range(9)) + end for _ in range(sentences)
-    )
+
+    def sentence() -> str:
+        said = [draw.choice(words) for _ in range(draw.randint(6, 12))]
+        said[draw.randrange(1, len(said))] += draw.choice(["", "", ",", " 7", " 12:40"])
+        return between.join(said).capitalize() + end
+
+    return " ".join(sentence() for _ in range(sentences))
 
 
 def run(said: str, number: int = 90, seed: int = 1) -> list[Message]:

@@ -192,7 +192,7 @@ def test_a_note_in_the_models_name_has_reasoning_where_a_provider_may_want_it(ke
     ]
     for message in messages[4::4]:
         # A short answer stays.
-        message["content"] += ", as planned" * 200
+        message["content"] += " as planned" * 200
 
     def notes(model: str, messages: list[Message]) -> list[Message]:
         shorts = [fit_messages(messages, budget, model).messages for budget in range(400, 900, 50)]
