@@ -61,7 +61,7 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
         let end = start + line.len();
         let first = units.len();
         let mut from = start;
-        let records = match line.len() > PART_BYTES.1 {
+        let mut records = match line.len() > PART_BYTES.1 {
             true if tags => records(line),
             true => match tuples(line) {
                 // Lines of a log may be long and of like items, too.
@@ -70,6 +70,9 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
             },
             false => Vec::new(),
         };
+        if !records.is_empty() && elision::may_have_note(line) {
+            part_marks(line, &mut records);
+        }
         for to in records.into_iter().map(|at| start + at).chain([end]) {
             if to - from <= PART_BYTES.1 {
                 units.push(Unit::of_line(from..to));
@@ -82,6 +85,20 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
         start = end;
     }
     units
+}
+
+/// Makes each mark of an earlier cut a record of its own.
+fn part_marks(line: &str, starts: &mut Vec<usize>) {
+    let mut from = 0;
+    while let Some((start, end)) = elision::find_gap(&line[from..]) {
+        let mark = from + start..from + end;
+        starts.retain(|at| !mark.contains(at));
+        starts.extend([mark.start, mark.end]);
+        from = mark.end;
+    }
+    starts.retain(|at| (1..line.len()).contains(at));
+    starts.sort_unstable();
+    starts.dedup();
 }
 
 /// Returns where the elements of a long line of markup begin that are its records: the outermost that are many. O(n).
@@ -280,6 +297,10 @@ mod tests {
             let expected = |i| format!("{}={i}ms{separator}", name(i));
             assert!((0..59).all(|i| items[i] == expected(i)) && items.len() == 60, "{separator:?} {items:?}");
         }
+        // A mark is one item, with all that is like one in it.
+        let text = format!("{}[... 1 line, 345 characters left out ...] {}", joined(", "), joined(", "));
+        let marks = units(&text, false, |_| 0).into_iter().filter(|unit| elision::read_gap(unit.of(&text)).is_some());
+        assert_eq!(marks.count(), 1, "{text}");
         let clause = |i: usize| format!("{} there{}", "and he went ".repeat(i * i % 11), [", ", "; ", ". "][i % 3]);
         let prose = (1..60).map(clause).collect::<String>();
         // Among lines of a log it is one of them.

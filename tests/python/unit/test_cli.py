@@ -736,11 +736,11 @@ def test_prune_deletes_what_is_old_and_frees_what_has_expired(home: Path, files:
     assert loaded(home, "sessions", "prune", "--older-than", "3d", "-y") == ["cli:direct"]
     assert [one["key"] for one in loaded(home, "sessions", "list")] == ["telegram:7345"]
     url = f"sqlite:///{home}/sessions.db"
-    for ttl, name in ((0.001, "short"), (0, "long")):
+    for ttl, name in ((0.5, "short"), (0, "long")):
         with SessionService(url, session_ttl_seconds=ttl, cleanup_interval_seconds=0) as service:
             service.create("nanobot", "default", name)
     # Until the clock has gone on; whoever looks at an expired session deletes it.
-    time.sleep(0.05)
+    time.sleep(0.6)
     _, err = run(home, "sessions", "prune", "--store", url)
     assert err == "expired, and freed: 1\n"
     assert loaded(home, "sessions", "prune", "--older-than", "1w", "-y", "--store", url) == []
