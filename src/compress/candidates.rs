@@ -3,6 +3,7 @@
 use crate::conversation::is_notes;
 use crate::message::{Field, Role, Text};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::conclusions::concludes;
 use crate::text::elision::{self, Marks};
 use crate::text::excerpt;
 use crate::text::language::Language;
@@ -11,6 +12,7 @@ use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
 use crate::tools::{Effect, running};
 
 use super::archive_paths::ArchivePaths;
+use super::documents::SHORT_TOKENS;
 use super::draft::{Draft, Piece, Slot};
 use super::priority::{Priority, classify};
 use super::protection::{Protection, Tier};
@@ -106,6 +108,10 @@ fn candidate(
     if is_result && tier != Tier::Newest && tokens < MIN_CUT_RECEIPT && is_receipt(draft.entries[entry].effect, text) {
         return None;
     }
+    let is_short = tokens <= SHORT_TOKENS && tier != Tier::Newest && slot.is_content();
+    if is_short && draft.entries[entry].role == Role::Assistant && is_beside_calls(draft, entry) && concludes(text) {
+        return None;
+    }
     let (floor, by_members) = match slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) if tokens < MIN_CUT_ARGUMENTS => return None,
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => arguments_floor(text, tokens, draft.counter),
@@ -129,6 +135,11 @@ fn candidate(
         _ => 1.0,
     };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members, superseded })
+}
+
+/// A call without the few words that say what came of the others is hardly worth its own.
+fn is_beside_calls(draft: &Draft<'_, '_>, entry: usize) -> bool {
+    draft.message(entry).is_some_and(|message| !message.tool_calls.is_empty())
 }
 
 /// Returns whether a short result says what its call made, or names what runs on.

@@ -287,6 +287,11 @@ impl<'s> Selector<'s> {
         }
     }
 
+    /// Uses tokens for what is no group.
+    pub fn reserve(&mut self, tokens: f32) {
+        self.used += tokens;
+    }
+
     /// Returns the number of parts of a block.
     pub fn parts(&self, block: usize) -> usize {
         self.ranges[block].len()

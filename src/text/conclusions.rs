@@ -75,7 +75,12 @@ const MIN_BYTES: usize = 12;
 
 /// Returns whether a sentence of `text`, which stands beside calls, is more than their announcement. O(n).
 pub fn concludes(text: &str) -> bool {
-    sentences(text).map(|at| text[at].trim()).any(|said| said.len() >= MIN_BYTES && !announces(said))
+    conclusions(text).next().is_some()
+}
+
+/// Returns the sentences of `text`, which stands beside calls, that are more than their announcement. O(n).
+pub fn conclusions(text: &str) -> impl Iterator<Item = &str> {
+    sentences(text).map(|at| text[at].trim()).filter(|said| said.len() >= MIN_BYTES && !announces(said))
 }
 
 pub(super) fn announces(said: &str) -> bool {

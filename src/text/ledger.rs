@@ -195,6 +195,19 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
     Some(sealed(format!("{names}{calls}").trim_end(), language))
 }
 
+/// Starts the line of what the model said beside calls, by language.
+const SAID: [&str; 2] = ["said: ", "说过："];
+
+/// Returns the line of what the model said beside calls.
+pub fn said_line(text: &str, language: Language) -> String {
+    [SAID[usize::from(language == Language::Chinese)], text].concat()
+}
+
+/// Returns whether a line is one of these.
+pub fn is_said(line: &str) -> bool {
+    SAID.iter().any(|start| line.starts_with(start))
+}
+
 /// Between a line and how often its call was done.
 const TIMES: &str = " ×";
 /// A larger number is none of these.

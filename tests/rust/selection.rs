@@ -416,6 +416,36 @@ fn what_the_model_concludes_beside_calls_comes_before_what_it_announces() {
 }
 
 #[test]
+fn what_the_model_concludes_beside_calls_that_go_is_listed() {
+    let concluded = |i: usize| {
+        let from = "Bora Lund Mira Nils Odal Pira".split(' ').nth(i * 7 % 6).unwrap();
+        format!("The leak of {from} comes from the pool, not the cache ({}).", i * 7919)
+    };
+    let mut messages = vec![Owned::new(Role::User, "Find out why.")];
+    for i in 0..120 {
+        let id = format!("call_{i}");
+        let call = Owned::calling(&[&id], "query", &format!(r#"{{"sql": "select * from mart.f{i}"}}"#));
+        let says = if i % 3 == 0 { Says::Text(concluded(i)) } else { Says::Nothing };
+        messages.extend([Owned { says, ..call }, Owned::result(&id, "query", Kind::Prose.text(700, i as u64))]);
+    }
+    messages.push(Owned::new(Role::User, "And now?"));
+    let first = fit(&messages, 15);
+    let stays = |short: &[Owned]| (0..120).step_by(3).filter(|&i| text(short).contains(&concluded(i))).count();
+    assert!(stays(&first) >= 36, "{}", stays(&first));
+    let listed: Vec<usize> =
+        (0..120).step_by(3).filter(|&i| text(&first).contains(&format!("\n- said: {}", concluded(i)))).collect();
+    assert!(!listed.is_empty());
+    // What is listed once is listed again.
+    let newer = (0..60).flat_map(|i| {
+        let id = format!("newer_{i}");
+        [Owned::calling(&[&id], "query", "{}"), Owned::result(&id, "query", Kind::Prose.text(700, i))]
+    });
+    let newer: Vec<Owned> = first.iter().cloned().chain(newer).collect();
+    let again = text(&fit(&newer, 50));
+    assert!(listed.iter().all(|&i| again.contains(&concluded(i))), "{again}");
+}
+
+#[test]
 fn the_newest_plan_stays_however_long_ago_it_was_stated() {
     let mut messages = vec![Owned::new(Role::User, "Move the shop.")];
     let plan = |i: usize| format!(r#"{{"plan": [{{"step": "copy the ledger", "status": "part {i} of 3"}}]}}"#);

@@ -14,7 +14,7 @@ use crate::compress::protection::{Protection, Tier};
 #[derive(Default)]
 pub(super) struct Earlier {
     pub(super) names: Vec<String>,
-    /// Calls that changed something, with the entry that had their line.
+    /// Calls that changed something, and what was said beside calls, with the entry that had their line.
     pub(super) changes: Vec<(usize, String)>,
     /// Calls that changed nothing, likewise, one line each.
     pub(super) lookups: Vec<(usize, String)>,
@@ -53,7 +53,7 @@ impl Earlier {
         for line in &said.calls {
             let (call, times) = ledger::times_of(line);
             let (tool, rest) = call.split_once(' ').unwrap_or((call, ""));
-            if is_change(tool, rest) {
+            if ledger::is_said(call) || is_change(tool, rest) {
                 self.changes.extend(std::iter::repeat_n((entry, call.to_owned()), times));
             } else {
                 self.lookups

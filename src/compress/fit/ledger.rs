@@ -1,6 +1,7 @@
 //! The ledger of a fit: the names and calls that are listed of what is left out.
 
 mod calls;
+mod conclusions;
 mod names;
 
 use std::ops::Range;
@@ -40,6 +41,8 @@ pub(super) struct Listed {
     pub(super) older: Vec<CallLine>,
     /// Calls of the last round, and earlier ones that changed something, likewise.
     pub(super) lines: Vec<CallLine>,
+    /// What the model concluded beside calls, newest first, likewise.
+    pub(super) concluded: Vec<CallLine>,
     /// Groups of changes without room for a line, and the number of earlier ones.
     pub(super) unlisted: Vec<usize>,
     pub(super) unlisted_earlier: usize,
@@ -47,7 +50,7 @@ pub(super) struct Listed {
     pub(super) left: f32,
 }
 
-/// A call in a ledger.
+/// A call in a ledger, or what was said beside it.
 #[derive(Clone)]
 pub(super) struct CallLine {
     /// `None` for one of an earlier ledger, which is always listed.
@@ -73,9 +76,9 @@ pub(super) struct Name {
 }
 
 impl Listed {
-    /// Gives up `tokens` of names, then of old look-ups, oldest first; returns whether there were any.
+    /// Gives up `tokens` of names, then of old look-ups, then of conclusions, oldest first; returns whether there were any.
     pub(super) fn give_up(&mut self, tokens: f32) -> bool {
-        if self.names.is_empty() && self.older.is_empty() {
+        if self.names.is_empty() && self.older.is_empty() && self.concluded.is_empty() {
             return false;
         }
         let mut over = tokens;
@@ -89,6 +92,11 @@ impl Listed {
             over -= if stays { 0.0 } else { line.tokens };
             stays
         });
+        while over > 0.0
+            && let Some(line) = self.concluded.pop()
+        {
+            over -= line.tokens;
+        }
         true
     }
 
@@ -107,7 +115,9 @@ impl Listed {
         let names: Vec<&str> = names.into_iter().map(|name| &*name.text).collect();
         let mut calls: Vec<String> = Vec::new();
         let mut shared: Vec<(&str, usize)> = Vec::new();
-        for line in self.older.iter().chain(&self.lines).filter(|line| !line.group.is_some_and(&is_open)) {
+        let mut lines: Vec<&CallLine> = self.lines.iter().chain(&self.concluded).collect();
+        lines.sort_by_key(|line| line.entry);
+        for line in self.older.iter().chain(lines).filter(|line| !line.group.is_some_and(&is_open)) {
             let tool = line.shared.map(|end| line.text.split_at(end));
             let before = |tool| shared.iter().find(|(name, _)| *name == tool).map(|&(_, at)| at);
             if let Some((at, rest)) = tool.and_then(|(tool, rest)| Some((before(tool)?, rest))) {
@@ -150,7 +160,7 @@ impl Fit<'_, '_, '_> {
 
     /// Lists what the model should know of what is left out, in at most `tokens`.
     pub(super) fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
-        for line in &self.listed.lines {
+        for line in self.listed.lines.iter().chain(&self.listed.concluded) {
             if !line.group.is_some_and(|group| selector.is_open(group)) {
                 selector.cover_text(&line.text);
             }
