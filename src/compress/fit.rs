@@ -184,13 +184,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let is_work = self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
             self.take_committed(&mut selector, committed);
             self.take_work(&mut selector, is_work);
-            self.list_conclusions(&mut selector, Tier::LastRound);
+            self.list_conclusions(&mut selector);
         } else if keeps_newest {
             self.take_newest(&mut selector);
         }
         self.take_odd(&mut selector);
         self.protect(&mut selector);
-        self.list_conclusions(&mut selector, Tier::Older);
 
         let ledger_tokens = self.ledger_tokens(self.room - self.room_beside_newest() * (1.0 - SURE) - selector.used());
         self.fill(&mut selector, ledger_tokens);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::CallLine;
 use crate::compress::fit::Fit;
-use crate::compress::protection::{Protection, Tier};
+use crate::compress::protection::Protection;
 use crate::message::Role;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
@@ -21,17 +21,18 @@ const SHARE: f32 = 0.2;
 const MAX_CHARS: usize = 240;
 
 impl Fit<'_, '_, '_> {
-    /// Lists what the model concluded in messages of a tier with calls that are not taken: what it corrected, decided or promised first, then
-    /// newest first. A line costs a third of the message with its calls and results at their shortest.
+    /// Lists what the model concluded in messages with calls that are not taken: what it corrected, decided or promised first, then
+    /// newest first. A line costs a third of the message with its calls and results at their shortest, and says more than the
+    /// results of a long last round.
     ///
     /// Its room is not given back where the message is taken after all: calls that were as much cheaper would be taken for it.
-    pub fn list_conclusions(&mut self, selector: &mut Selector<'_>, tier: Tier) {
+    pub fn list_conclusions(&mut self, selector: &mut Selector<'_>) {
         if !is_on(Mechanism::Ledger) {
             return;
         }
         let mut concluded: Vec<(bool, CallLine)> = Vec::new();
         let mut seen = HashSet::new();
-        for (position, group) in self.protection.tier(tier).rev() {
+        for (position, group) in self.before_newest().rev() {
             let is_calling = group.role == Role::Assistant && !Protection::is_talk(self.draft, group);
             if !is_calling || selector.is_open(position) {
                 continue;
