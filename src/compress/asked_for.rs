@@ -1,13 +1,14 @@
-//! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms, or what it points to.
+//! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms, or what it points to;
+//! and those that the model is about to take.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::select::Asked;
-use crate::select::scoring::{Author, asks_for_nothing};
+use crate::select::scoring::{Author, Document, asks_for_nothing};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::references::Reference;
-use crate::text::segments::Kind;
+use crate::text::segments::{self, Kind};
 use crate::text::sentences::sentences;
 use crate::text::terms::{ShortTerm, scan};
 
@@ -41,7 +42,7 @@ impl Documents {
             self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
         }
         if (1..=MOST_TERMS).contains(&rare.len()) {
-            self.find_named(draft, question, (&rare, &asked), cuts_of);
+            self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
         }
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
@@ -49,6 +50,15 @@ impl Documents {
             let analysis = &self.documents[document].analysis;
             let parts = ranges.iter().flat_map(|range| analysis.parts_in(range));
             self.asked_for.splice(..0, parts.map(|part| (block, part)));
+        }
+    }
+
+    /// Finds the parts of results and calls that the model names in the message `announcing`: "Now I change `total` in agg.py." Costs
+    /// what [`Self::find_asked_for`] does.
+    pub(super) fn find_announced(&mut self, draft: &Draft<'_, '_>, announcing: usize) {
+        let rare = self.rare_terms(draft.entries.len(), announcing);
+        if (1..=MOST_TERMS).contains(&rare.len()) {
+            self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
         }
     }
 
@@ -98,20 +108,21 @@ impl Documents {
         self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
     }
 
-    /// Finds the parts that have at least half of the `rare` terms of the question.
+    /// Finds the parts that have at least half of the `rare` terms of the question; with `cuts_of` in what is said, too, which is cut
+    /// around its sentences.
     fn find_named(
         &mut self,
         draft: &Draft<'_, '_>,
         question: usize,
         (rare, asked): (&[ShortTerm], &Asked),
-        cuts_of: &mut [Vec<usize>],
+        mut cuts_of: Option<&mut [Vec<usize>]>,
     ) {
         let (mut found, mut meant) = (Vec::new(), Vec::new());
         let has = |terms: &[ShortTerm]| {
             let has = rare.iter().filter(|term| terms.contains(term)).count();
             (has * 2 >= rare.len()).then_some(has)
         };
-        for (document, cuts) in cuts_of.iter_mut().enumerate() {
+        for document in 0..self.documents.len() {
             let of = &self.documents[document];
             if of.author == Author::Call && has(&of.analysis.terms).is_some() {
                 meant.extend(self.result_of(draft, document));
@@ -127,7 +138,8 @@ impl Documents {
             };
             // The output of a program is weighed by its lines.
             let may_answer = match of.author {
-                Author::User | Author::Assistant | Author::Call => true,
+                Author::User | Author::Assistant => cuts_of.is_some(),
+                Author::Call => true,
                 Author::Result => matches!(of.analysis.kind(), Some(Kind::Plain | Kind::Code)),
                 Author::System => false,
             };
@@ -135,26 +147,49 @@ impl Documents {
                 continue;
             }
             let Place { entry, piece, .. } = self.places[document];
-            if is_said && draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
+            if let Some(cuts_of) = &mut cuts_of
+                && is_said
+                && draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS
+            {
                 let Some(having) = sentences_with(draft.text(entry, piece), asked) else { return };
-                self.cut(draft, document, having.into_iter(), cuts);
+                self.cut(draft, document, having.into_iter(), &mut cuts_of[document]);
             }
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate() {
-                found.extend(has(&analysis.terms[range]).map(|has| (has, block, part)));
+                found.extend(has(&analysis.terms[range]).map(|has| (has, document, block, part)));
             }
         }
         if found.len() > MOST_PARTS {
             return;
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
-        self.asked_for = found.into_iter().map(|(_, block, part)| (block, part)).collect();
+        for (_, document, block, part) in found {
+            self.asked_for.push((block, part));
+            let below = self.parts_below(draft, document, part, asked);
+            self.asked_for.extend(below.into_iter().map(|part| (block, part)));
+        }
         // All of what a call or a first line names, the newest first.
         meant.dedup();
         for document in meant.into_iter().rev().take(MOST_MEANT) {
             let Some(block) = self.places[document].block.filter(|_| !self.documents[document].stays) else { continue };
             self.asked_for.extend((0..self.documents[document].analysis.parts.len()).map(|part| (block, part)));
         }
+    }
+
+    /// Returns the parts of the function, of code, that a part with what is asked for opens.
+    fn parts_below(&self, draft: &Draft<'_, '_>, document: usize, part: usize, asked: &Asked) -> Vec<usize> {
+        let Place { entry, piece, .. } = self.places[document];
+        let (text, analysis) = (draft.text(entry, piece), &self.documents[document].analysis);
+        let mut at = None;
+        if analysis.kind() == Some(Kind::Code)
+            && let Some((_, range)) = analysis.byte_ranges().nth(part)
+        {
+            scan(&text[range.clone()], |term, start| {
+                at = at.or_else(|| asked.contains(term.short()).then_some(range.start + start));
+            });
+        }
+        let record = at.and_then(|at| segments::record(text, at)).unwrap_or_default();
+        analysis.parts_in(&record).filter(|&other| other != part).collect()
     }
 
     /// Returns the document of the result of a call.
@@ -171,7 +206,8 @@ impl Documents {
 
     /// Returns the terms of the question that are rare in the other messages.
     fn rare_terms(&self, all_messages: usize, question: usize) -> Vec<ShortTerm> {
-        let of_question = self.documents.iter().filter(|document| document.message == question);
+        let said = |document: &&Document| document.message == question && document.author != Author::Call;
+        let of_question = self.documents.iter().filter(said);
         let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
         let asked = Asked::of(terms.filter(|&term| !asks_for_nothing(term)));
         let mut named: HashMap<ShortTerm, (usize, usize)> = HashMap::new();

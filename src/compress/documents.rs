@@ -52,7 +52,8 @@ pub struct Documents {
     pub typed: Vec<f32>,
     /// The share of these above which claims are usual.
     pub often: f32,
-    /// Blocks and parts that have what the request asks for by name: most of it first, then newest first.
+    /// Blocks and parts that have what the request asks for by name, then what the model announces: most of it first,
+    /// then newest first.
     pub asked_for: Vec<(usize, usize)>,
 }
 
@@ -91,6 +92,10 @@ impl Documents {
         let Builder { mut documents, mut cuts_of, .. } = builder;
         if let Some(question) = protection.last_user.filter(|_| is_on(Mechanism::Relevance)) {
             documents.find_asked_for(draft, question, &mut cuts_of);
+        }
+        let newest = protection.tier(Tier::Newest).map(|(_, group)| group).find(|group| group.role == Role::Assistant);
+        if let Some(announcing) = newest.filter(|_| is_on(Mechanism::Relevance)) {
+            documents.find_announced(draft, announcing.start);
         }
         documents
     }

@@ -248,6 +248,29 @@ fn what_is_asked_for_in_words_is_found_by_them() {
     }
 }
 
+#[test]
+fn what_the_model_says_it_takes_next_stays() {
+    let file = |name: &str| {
+        let function =
+            |i: usize| format!("def plot_{name}{i}(rows):\n    total = {}\n    return total + {i}\n", i * 7_919);
+        (0..60).map(function).collect::<String>()
+    };
+    let mut messages = vec![Owned::new(Role::User, "Tidy up the plots.")];
+    for name in ["a", "b", "c", "d"] {
+        let arguments = format!(r#"{{"path": "/srv/{name}.py"}}"#);
+        messages
+            .extend([Owned::calling(&[name], "read_file", &arguments), Owned::result(name, "read_file", file(name))]);
+    }
+    let says = Says::Text("Now I change the function plot_b41 in /srv/b.py.".to_owned());
+    messages.push(Owned { says, ..Owned::calling(&["status"], "exec", r#"{"command": "git status --short"}"#) });
+    messages.push(Owned::result("status", "exec", " M b.py"));
+    let body = "total = 324679\n    return total + 41";
+    assert!(text(&fit(&messages, 15)).contains(body), "{}", text(&fit(&messages, 15)));
+    let at = messages.len() - 2;
+    messages[at].says = Says::Nothing;
+    assert!(!text(&fit(&messages, 15)).contains(body));
+}
+
 /// A list whose names the system prompt has and an older one of the same size whose names nothing else has.
 fn named_elsewhere() -> Vec<Owned> {
     let list = |name: &str| lines(80, |i| format!("handle_{name}{:04x} is in use", i * 977 + 4_096));
