@@ -17,13 +17,15 @@ use crate::text::ledger::{on_one_line, said_line};
 /// with this, 24 to 35 with 0.15, 14 to 18 without such lines; recall at 25, 50 and 75 % is .755, .913 and .981 with it, .754, .908 and
 /// .985 without.
 const SHARE: f32 = 0.2;
+/// The newest that come before what was corrected, decided or promised: that may not hold any more.
+const NEWEST_FIRST: usize = 8;
 /// Most characters of one.
 const MAX_CHARS: usize = 240;
 
 impl Fit<'_, '_, '_> {
-    /// Lists what the model concluded in messages with calls that are not taken: what it corrected, decided or promised first, then
-    /// newest first. A line costs a third of the message with its calls and results at their shortest, and says more than the
-    /// results of a long last round.
+    /// Lists what the model concluded in messages with calls that are not taken: the newest, then what it corrected, decided or
+    /// promised, then the rest, newest first. A line costs a third of the message with its calls and results at their shortest, and
+    /// says more than the results of a long last round.
     ///
     /// Its room is not given back where the message is taken after all: calls that were as much cheaper would be taken for it.
     pub fn list_conclusions(&mut self, selector: &mut Selector<'_>) {
@@ -48,7 +50,8 @@ impl Fit<'_, '_, '_> {
                 CallLine { group: Some(position), entry: group.start, text, tokens: 0.0, shared: None },
             ));
         }
-        concluded.sort_by_key(|(commits, _)| !commits);
+        let older = NEWEST_FIRST.min(concluded.len());
+        concluded[older..].sort_by_key(|(commits, _)| !commits);
         let mut left = self.limit(selector, SHARE) - selector.used();
         for (_, mut line) in concluded {
             if left <= 0.0 {
