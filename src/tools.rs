@@ -15,7 +15,7 @@ use serde_json::Value;
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use made::made;
 pub use outcome::{changed_nothing, exit_code, has_failed};
-pub use plans::{Progress, progress};
+pub use plans::{Progress, progress, tells_progress};
 pub use running::running;
 
 /// The effect of a tool call.
@@ -268,6 +268,16 @@ fn words(name: &str) -> Vec<String> {
         before = c;
     }
     words
+}
+
+/// Words of tools that say something to somebody.
+const SPEAKING: [&str; 6] = ["message", "reply", "respond", "answer", "notify", "say"];
+/// Arguments with what they say.
+pub const SAID_KEYS: [&str; 4] = ["content", "text", "message", "body"];
+
+/// Returns whether a tool says something to somebody, by its name.
+pub fn speaks(tool: &str) -> bool {
+    Effect::of(tool) == Effect::Changes && words(tool).iter().any(|word| SPEAKING.contains(&word.as_str()))
 }
 
 /// Arguments that name a file, the usual ones first.

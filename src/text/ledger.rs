@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tools::{Effect, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running};
+use crate::tools::{Effect, SAID_KEYS, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running, speaks};
 
 use super::elision;
 use super::language::Language;
@@ -15,8 +15,9 @@ use super::rules::normal;
 /// Arguments that name the object of a call, if none of [`SUBJECT_KEYS`] does.
 const ADDRESSEE_KEYS: [&str; 5] = ["cmd", "to", "chat_id", "channel", "id"];
 
-/// Most characters: of a call's subject, of another argument, of all arguments, and of the outcome.
+/// Most characters: of a call's subject, of what it tells somebody, of another argument, of all arguments, and of the outcome.
 const MAX_SUBJECT_CHARS: usize = 80;
+const MAX_WORDS_CHARS: usize = 240;
 const MAX_ARGUMENT_CHARS: usize = 24;
 const MAX_ARGUMENTS_CHARS: usize = 72;
 const MAX_OUTCOME_CHARS: usize = 24;
@@ -64,9 +65,11 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     // A call of OpenAI's `custom` kind has its tool's name beside its input.
     arguments.retain(|_, value| value != tool);
     let mut line = tool.to_owned();
+    let words = if speaks(tool) { SAID_KEYS.into_iter().find(|key| arguments.contains_key(*key)) } else { None };
+    let max_chars = |key: &str, others: usize| if words == Some(key) { MAX_WORDS_CHARS } else { others };
     let key = SUBJECT_KEYS.iter().chain(&ADDRESSEE_KEYS).find(|key| arguments.contains_key(**key)).copied();
     let key = key.or_else(|| arguments.keys().next().filter(|_| arguments.len() == 1).map(String::as_str));
-    if let Some(subject) = key.and_then(|key| said(&arguments[key], MAX_SUBJECT_CHARS)) {
+    if let Some(subject) = key.and_then(|key| said(&arguments[key], max_chars(key, MAX_SUBJECT_CHARS))) {
         line.push(' ');
         line.push_str(&subject);
     }
@@ -74,9 +77,11 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     if !matches!(named, Effect::ReadsFile | Effect::WritesFile | Effect::RunsCommand) || key.is_none() {
         let mut left = MAX_ARGUMENTS_CHARS;
         for (name, value) in arguments.iter().filter(|(name, _)| Some(name.as_str()) != key) {
-            let Some(value) = said(value, MAX_ARGUMENT_CHARS) else { continue };
-            let Some(rest) = left.checked_sub(name.chars().count() + value.chars().count() + 2) else { break };
-            left = rest;
+            let Some(value) = said(value, max_chars(name, MAX_ARGUMENT_CHARS)) else { continue };
+            if words != Some(name) {
+                let Some(rest) = left.checked_sub(name.chars().count() + value.chars().count() + 2) else { break };
+                left = rest;
+            }
             let _ = write!(line, " {name}={value}");
         }
     }
@@ -502,6 +507,10 @@ mod tests {
         for (tool, arguments, line) in cases {
             assert_eq!(call_line(tool, arguments, None), line);
         }
+        let told = "The mail went to Ann. ".repeat(9);
+        let message = format!(r#"{{"chat_id": "42", "content": "{told}"}}"#);
+        assert_eq!(call_line("message", &message, None), format!("message 42 content={}", told.trim()));
+        assert!(call_line("create_note", &message, None).chars().count() < 90);
         let many: Vec<String> = (0..40).map(|i| format!(r#""key_{i}": "{}""#, "x".repeat(40))).collect();
         let line = call_line("create", &format!("{{{}}}", many.join(", ")), None);
         assert!(line.chars().count() < 90, "{line}");

@@ -1,6 +1,6 @@
 //! Tells calls that say what is done, open or running.
 
-use super::words;
+use super::{speaks, words};
 
 /// What a call says of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,15 @@ const LISTS: [&str; 3] = ["todo", "todos", "checklist"];
 const BESIDE_PLAN: [&str; 8] = ["plan", "update", "write", "set", "create", "make", "edit", "save"];
 /// Words beside "task": `task_tracker`.
 const BESIDE_TASK: [&str; 4] = ["tracker", "list", "board", "progress"];
+
+/// Fewest boxes of a checklist, and how they stand in its lines.
+const MIN_BOXES: usize = 2;
+const BOXES: [&str; 3] = ["- [ ] ", "- [x] ", "- [X] "];
+
+/// Returns whether a call tells the user what is done and what is open: a checklist in a message.
+pub fn tells_progress(tool: &str, arguments: &str) -> bool {
+    speaks(tool) && BOXES.iter().map(|open| arguments.matches(open).count()).sum::<usize>() >= MIN_BOXES
+}
 
 /// Returns what a call of `tool` says of the work, which may name a file; `None` if nothing.
 pub fn progress(tool: &str, file: Option<&str>) -> Option<Progress> {
@@ -42,6 +51,13 @@ pub fn progress(tool: &str, file: Option<&str>) -> Option<Progress> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_checklist_in_a_message_tells_progress() {
+        let boxes = r#"{"content": "Plan:\n- [x] copy\n- [ ] check"}"#;
+        assert!(tells_progress("message", boxes) && tells_progress("send_message", boxes));
+        assert!(!tells_progress("write_file", boxes) && !tells_progress("message", r#"{"content": "- [ ] one"}"#));
+    }
 
     #[test]
     fn a_call_says_how_the_work_stands_by_its_name_or_its_file() {

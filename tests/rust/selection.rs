@@ -493,6 +493,30 @@ fn the_newest_plan_stays_however_long_ago_it_was_stated() {
 }
 
 #[test]
+fn the_newest_checklist_that_was_sent_to_the_user_stays() {
+    let list = |done: usize| {
+        let boxes = (0..9).map(|i| format!("- [{}] net revenue of region {i}\n", if i < done { "x" } else { " " }));
+        serde_json::json!({ "content": boxes.collect::<String>() }).to_string()
+    };
+    let mut messages = vec![Owned::new(Role::User, "Build the report.")];
+    for i in 0..120 {
+        let id = format!("call_{i}");
+        messages.push(Owned::calling(&[&id], "query", &format!(r#"{{"sql": "select * from f{i}"}}"#)));
+        messages.push(Owned::result(&id, "query", Kind::Prose.text(900, i as u64)));
+        if i % 20 == 0 && i <= 60 {
+            let id = format!("list_{i}");
+            messages.extend([Owned::calling(&[&id], "message", &list(i / 20)), Owned::result(&id, "message", "Sent")]);
+        }
+    }
+    for percent in [6, 10, 25] {
+        let short = fit(&messages, percent);
+        let stays =
+            |done| short.iter().any(|message| message.calls.iter().any(|call| call.arguments == Some(list(done))));
+        assert!(stays(3), "{percent} %: {}", text(&short));
+    }
+}
+
+#[test]
 fn what_was_written_stays_where_lines_of_much_that_was_shown_do() {
     let written = serde_json::json!({
         "path": "NOTES.md",

@@ -17,7 +17,7 @@ use crate::text::analysis::Analysis;
 use crate::text::conclusions::concludes;
 use crate::text::segments::Kind;
 use crate::tokens::Tokens;
-use crate::tools::{Progress, has_failed, progress};
+use crate::tools::{Progress, has_failed, progress, tells_progress};
 
 /// Share of the room left for what the model says in messages without calls: its decisions and answers.
 const CONCLUSIONS_SHARE: f32 = 0.3;
@@ -61,8 +61,11 @@ impl Fit<'_, '_, '_> {
         let mut seen = HashSet::new();
         for (position, group) in self.before_newest().rev() {
             let said = (group.start..group.end).filter_map(|entry| {
-                let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
-                Some((tool, progress(tool, self.draft.path(entry))?))
+                let call = self.draft.call(entry)?;
+                let tool = call.name.as_ref()?.as_str();
+                let told = || call.arguments.as_ref().filter(|arguments| tells_progress(tool, arguments.as_str()));
+                let progress = progress(tool, self.draft.path(entry));
+                Some((tool, progress.or_else(|| told().map(|_| Progress::Plan))?))
             });
             // A later plan of the same tool replaces an earlier one.
             let holding = said.filter(|(tool, progress)| *progress == Progress::Running || seen.insert(*tool));
