@@ -1,74 +1,32 @@
 //! Tells what the model found or decided from what it announces: "Let me look at a.py."
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::sentences::sentences;
 
-/// Starts of sentences that announce a call, in lower case, and words that may stand before them.
-const ANNOUNCING: [&str; 62] = [
-    "let me",
-    "let's",
-    "let us",
-    "i'll",
-    "i will",
-    "i'm going to",
-    "i am going to",
-    "i'm now",
-    "i'm checking",
-    "i need to",
-    "i should",
-    "i want to",
-    "i can",
-    "we need to",
-    "we'll",
-    "we will",
-    "now i",
-    "now let",
-    "now update",
-    "now add",
-    "now fix",
-    "now run",
-    "now check",
-    "now the",
-    "now for",
-    "next",
-    "then",
-    "first",
-    "checking",
-    "looking",
-    "reading",
-    "running",
-    "opening",
-    "searching",
-    "please hold on",
-    "ich werde",
-    "ich schaue",
-    "ich prüfe",
-    "als nächstes",
-    "zuerst",
-    "schauen wir",
-    "je vais",
-    "voyons",
-    "d'abord",
-    "ensuite",
-    "voy a",
-    "vamos a",
-    "veamos",
-    "primero",
-    "vou ",
-    "vamos ",
-    "сейчас",
-    "теперь",
-    "давайте",
-    "让我",
-    "我来",
-    "我先",
-    "我将",
-    "接下来",
-    "首先",
-    "まず",
-    "次に",
-];
-const FILLERS: [&str; 12] =
-    ["good", "great", "perfect", "ok", "okay", "now", "also", "sure", "so", "and", "好的", "现在"];
+/// The words of `conclusions.tsv`.
+#[derive(Default)]
+struct Lexicon {
+    announcing: Vec<&'static str>,
+    fillers: Vec<&'static str>,
+    deciding: HashSet<&'static str>,
+    wide_deciding: Vec<&'static str>,
+}
+
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    let mut lexicon = Lexicon::default();
+    for (kind, words) in include_str!("conclusions.tsv").lines().filter_map(|row| row.split_once('\t')) {
+        let words = words.split(", ");
+        match kind {
+            "announce" => lexicon.announcing.extend(words),
+            "filler" => lexicon.fillers.extend(words),
+            "decide" => lexicon.deciding.extend(words),
+            _ => lexicon.wide_deciding.extend(words),
+        }
+    }
+    lexicon
+});
 
 /// Fewest bytes of a sentence that says anything: "Good catch!" does not.
 const MIN_BYTES: usize = 12;
@@ -78,9 +36,11 @@ pub fn concludes(text: &str) -> bool {
     conclusions(text).next().is_some()
 }
 
-/// Returns the sentences of `text`, which stands beside calls, that are more than their announcement. O(n).
+/// Returns the sentences of `text`, which stands beside calls, that are more than their announcement; behind one of these, few words
+/// may turn it: "I assumed UTC. It's CET." O(n).
 pub fn conclusions(text: &str) -> impl Iterator<Item = &str> {
-    sentences(text).map(|at| text[at].trim()).filter(|said| said.len() >= MIN_BYTES && !announces(said))
+    let said = sentences(text).map(|at| text[at].trim()).filter(|said| !said.is_empty() && !announces(said));
+    said.skip_while(|said| said.len() < MIN_BYTES)
 }
 
 pub(super) fn announces(said: &str) -> bool {
@@ -91,17 +51,33 @@ pub(super) fn announces(said: &str) -> bool {
     let mut rest = lower.as_str();
     loop {
         let is_end = |rest: &str| !rest.starts_with(char::is_alphanumeric) || !rest.is_ascii();
-        if ANNOUNCING.iter().any(|start| rest.strip_prefix(start).is_some_and(is_end)) {
-            return true;
+        if LEXICON.announcing.iter().any(|start| rest.strip_prefix(*start).is_some_and(is_end)) {
+            return !decides(said);
         }
-        let Some(behind) = FILLERS.iter().find_map(|word| rest.strip_prefix(word)) else { return false };
+        let Some(behind) = LEXICON.fillers.iter().find_map(|word| rest.strip_prefix(*word)) else { return false };
         rest = behind.trim_start_matches(|c: char| !c.is_alphanumeric());
     }
+}
+
+/// Returns whether a sentence decides something rather than announces a call.
+fn decides(said: &str) -> bool {
+    let lower = said.to_lowercase();
+    // "Let me use grep."
+    let looks = ["let me", "让我"].iter().any(|start| lower.contains(start));
+    !looks
+        && (lower.split(|c: char| !c.is_alphanumeric()).any(|word| LEXICON.deciding.contains(word))
+            || LEXICON.wide_deciding.iter().any(|word| lower.contains(word)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_words_behind_a_conclusion_belong_to_it() {
+        let said: Vec<&str> = conclusions("Hm. I assumed UTC in the report. It's CET. Let me check.").collect();
+        assert_eq!(said, ["I assumed UTC in the report.", "It's CET."]);
+    }
 
     #[test]
     fn an_announcement_of_a_call_concludes_nothing() {
@@ -122,6 +98,10 @@ mod tests {
             "Steps 1 to 3 are done; step 4 is still open.",
             "Good. All 225 crypto tests pass.",
             "原因是缺少索引。让我修一下。",
+            "I'll set max_retries to 7.",
+            "Let's keep the old endpoint.",
+            "Ich werde die Beträge in Cent speichern.",
+            "我将使用 pnpm 而不是 npm。",
         ] {
             assert!(concludes(text), "{text}");
         }

@@ -469,6 +469,21 @@ fn what_the_model_concludes_beside_calls_that_go_is_listed() {
 }
 
 #[test]
+fn look_ups_of_a_long_round_leave_conclusions_their_room() {
+    let concluded = |i: usize| format!("Table t{} has {} rows too many.", i * 31, i * 7919 + 5);
+    let mut messages = vec![Owned::new(Role::User, "Go through the tables.")];
+    for i in 0..240 {
+        let id = format!("call_{i}");
+        let call = Owned::calling(&[&id], "read_file", &format!(r#"{{"path": "export/part{i}/t{i}.csv"}}"#));
+        let says = if i % 12 == 0 { Says::Text(concluded(i)) } else { Says::Nothing };
+        messages.extend([Owned { says, ..call }, Owned::result(&id, "read_file", Kind::Prose.text(700, i as u64))]);
+    }
+    let short = text(&fit(&messages, 5));
+    let stays = (0..240).step_by(12).filter(|&i| short.contains(&concluded(i))).count();
+    assert!(stays >= 15, "{stays} of 20: {short}");
+}
+
+#[test]
 fn the_newest_plan_stays_however_long_ago_it_was_stated() {
     let mut messages = vec![Owned::new(Role::User, "Move the shop.")];
     let plan = |i: usize| format!(r#"{{"plan": [{{"step": "copy the ledger", "status": "part {i} of 3"}}]}}"#);

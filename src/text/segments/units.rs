@@ -149,7 +149,10 @@ fn items(line: &str) -> Vec<usize> {
 }
 
 /// What separates the items of a text in one line, the strongest first.
-const SEPARATORS: [&str; 13] = ["\r", "\\n", "<br>", "。", ". ", "; ", " | ", "&", ", ", ";", "|", ",", " "];
+const SEPARATORS: [&str; 23] = [
+    "\r", "\\n", "<br>", "。", "।", ". ", "；", "; ", " | ", " • ", " / ", "\t", "&", "，", "、", "،", ", ", ";", "|",
+    "•", ",", "・", " ",
+];
 /// Places of a separator that are looked at.
 const SAMPLED_PLACES: usize = 32;
 /// Most shapes of items; with more no other is read.

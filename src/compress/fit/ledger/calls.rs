@@ -106,8 +106,10 @@ impl Fit<'_, '_, '_> {
         let free = (self.room - rules - LEDGER_FRAME).max(0.0);
         let last_round = share(self.room, LAST_ROUND_SHARE).min(free);
         let changes = share(self.room_beside_newest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
-        let free = free - last_round + self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round).max(0.0);
-        let mut left = self.list_lines_of(&[Tier::Older], changes.min(free));
+        let concluded = self.concluded_tokens();
+        let left = self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round, concluded);
+        let free = free - last_round + left.max(0.0);
+        let mut left = self.list_lines_of(&[Tier::Older], changes.min(free), 0.0);
         self.listed.unlisted_earlier = self.earlier.unlisted;
         for (entry, text) in self.earlier.changes.iter().rev() {
             if left > 0.0 {
@@ -126,11 +128,11 @@ impl Fit<'_, '_, '_> {
         self.listed.lines.sort_by_key(|line| line.entry);
     }
 
-    /// Lists the calls of `tiers` in at most `left` tokens, newest first; returns what is left.
-    fn list_lines_of(&mut self, tiers: &[Tier], left: f32) -> f32 {
+    /// Lists the calls of `tiers` in at most `left` tokens, newest first, of which look-ups leave some to others; returns what is left.
+    fn list_lines_of(&mut self, tiers: &[Tier], left: f32, to_others: f32) -> f32 {
         let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
         let groups: Vec<usize> = groups.map(|(at, _)| at).collect();
-        self.list_lines_in(&groups, left)
+        self.list_lines_in(&groups, left, to_others)
     }
 
     /// Lists calls that had no room for a line in at most `left` tokens, newest first; returns whether there was one.
@@ -140,7 +142,7 @@ impl Fit<'_, '_, '_> {
         let mut groups = std::mem::take(&mut self.listed.unlisted);
         groups.sort_unstable_by(|one, other| other.cmp(one));
         groups.dedup();
-        self.list_lines_in(&groups, left);
+        self.list_lines_in(&groups, left, 0.0);
         let Listed { names, lines, .. } = &mut self.listed;
         names.retain(|name| !lines[before..].iter().any(|line| line.text.contains(&name.text)));
         lines.sort_by_key(|line| line.entry);
@@ -148,8 +150,8 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Lists the calls of groups that have no line yet, of older groups those that changed something, in at most `left`
-    /// tokens: first what stands out and what changed something; returns what is left.
-    fn list_lines_in(&mut self, groups: &[usize], mut left: f32) -> f32 {
+    /// tokens: first what stands out and what changed something, then look-ups, as far as they leave `to_others`; returns what is left.
+    fn list_lines_in(&mut self, groups: &[usize], mut left: f32, to_others: f32) -> f32 {
         let listed: HashSet<usize> = self.listed.lines.iter().map(|line| line.entry).collect();
         let entries = |&group: &usize| {
             let Group { start, end, .. } = self.protection.groups[group];
@@ -161,18 +163,21 @@ impl Fit<'_, '_, '_> {
             answer.answers.is_some() && (!is_older || answer.effect.is_changing()) && !listed.contains(&entry)
         };
         let mut calls: Vec<(usize, usize)> = groups.iter().flat_map(entries).filter(is_listed).collect();
-        calls.sort_by_key(|&(group, entry)| {
-            !(self.strikes[group] > 0.0 || self.draft.entries[entry].effect.is_changing())
-        });
+        let comes_first = |this: &Self, (group, entry): (usize, usize)| {
+            this.strikes[group] > 0.0 || this.draft.entries[entry].effect.is_changing()
+        };
+        calls.sort_by_key(|&call| !comes_first(self, call));
         for (group, entry) in calls {
-            if left > 0.0 {
+            let keeps = if comes_first(self, (group, entry)) { 0.0 } else { to_others };
+            if left > keeps {
                 let Some(text) = self.line(entry) else { continue };
                 let tokens = self.line_tokens(&text);
-                left -= tokens;
-                if left >= 0.0 {
+                if left - tokens >= keeps {
+                    left -= tokens;
                     self.listed.lines.push(CallLine { group: Some(group), entry, text, tokens, shared: None });
                     continue;
                 }
+                left = left.min(keeps);
             }
             self.listed.unlisted.push(group);
         }

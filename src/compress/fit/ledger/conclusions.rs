@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use super::CallLine;
 use crate::compress::fit::Fit;
 use crate::compress::protection::Protection;
+use crate::conversation::Group;
 use crate::message::Role;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::commitments::{OPENED, commitments};
 use crate::text::conclusions::conclusions;
 use crate::text::elision;
+use crate::text::estimate::count;
 use crate::text::ledger::{on_one_line, said_line};
 
 /// Share of the room left for these lines. Of 40 conclusions of 28 tokens beside 120 calls, steps in a window of 16,000 keep 34 to 40
@@ -19,6 +21,8 @@ use crate::text::ledger::{on_one_line, said_line};
 const SHARE: f32 = 0.2;
 /// The newest that come before what was corrected, decided or promised: that may not hold any more.
 const NEWEST_FIRST: usize = 8;
+/// About so many bytes are a token.
+const BYTES_OF_TOKEN: f32 = 4.0;
 /// Most characters of one.
 const MAX_CHARS: usize = 240;
 
@@ -34,11 +38,7 @@ impl Fit<'_, '_, '_> {
         }
         let mut concluded: Vec<(bool, CallLine)> = Vec::new();
         let mut seen = HashSet::new();
-        for (position, group) in self.before_newest().rev() {
-            let is_calling = group.role == Role::Assistant && !Protection::is_talk(self.draft, group);
-            if !is_calling || selector.is_open(position) {
-                continue;
-            }
+        for (position, group) in self.calling().filter(|(position, _)| !selector.is_open(*position)) {
             let Some(said) = self.concluded(group.start) else { continue };
             if !seen.insert(said.clone()) {
                 continue;
@@ -52,7 +52,8 @@ impl Fit<'_, '_, '_> {
         }
         let older = NEWEST_FIRST.min(concluded.len());
         concluded[older..].sort_by_key(|(commits, _)| !commits);
-        let mut left = self.limit(selector, SHARE) - selector.used();
+        let free = self.room - selector.used();
+        let mut left = (free * SHARE).max(self.concluded_tokens().min(free));
         for (_, mut line) in concluded {
             if left <= 0.0 {
                 break;
@@ -64,6 +65,26 @@ impl Fit<'_, '_, '_> {
                 self.listed.concluded.push(line);
             }
         }
+    }
+
+    /// Returns about how many tokens the lines of all conclusions would have, at most their share of the room: look-ups of a long last
+    /// round leave them that.
+    pub fn concluded_tokens(&self) -> f32 {
+        let most = self.room_beside_newest() * SHARE;
+        let mut tokens = 0.0;
+        for (_, group) in self.calling() {
+            tokens += self.concluded(group.start).map_or(0.0, |said| count(said.len()) / BYTES_OF_TOKEN);
+            if tokens >= most {
+                return most;
+            }
+        }
+        tokens
+    }
+
+    /// Returns the messages with calls, the newest first.
+    fn calling(&self) -> impl Iterator<Item = (usize, Group)> {
+        let is_calling = |group: Group| group.role == Role::Assistant && !Protection::is_talk(self.draft, group);
+        self.before_newest().rev().filter(move |(_, group)| is_calling(*group))
     }
 
     /// Returns what the model concludes in a message, on one line.
