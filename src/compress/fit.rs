@@ -173,7 +173,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block))
         });
         let stated = self.pinned_tokens(&pins, |claim| claim >= Claim::Fact || claim == Claim::Brief);
-        self.list_lines(self.pinned_tokens(&pins, |claim| claim == Claim::Rule));
+        let concluded = self.conclusions();
+        let rules = self.pinned_tokens(&pins, |claim| claim == Claim::Rule);
+        self.list_lines(rules, self.conclusions_tokens(&concluded));
         self.reserve_lines(&mut frames);
         let note = self.draft.note_tokens().as_f32();
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
@@ -184,7 +186,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let is_work = self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
             self.take_committed(&mut selector, committed);
             self.take_work(&mut selector, is_work);
-            self.list_conclusions(&mut selector);
+            self.list_conclusions(&mut selector, concluded);
         } else if keeps_newest {
             self.take_newest(&mut selector);
         }

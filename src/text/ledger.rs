@@ -220,12 +220,12 @@ const MAX_TIMES: usize = 999;
 
 /// Returns each line at its last place, with how often it stands there.
 fn once_each(calls: &[String]) -> Vec<String> {
-    let mut times: HashMap<&str, usize> = HashMap::new();
-    for call in calls {
-        *times.entry(call).or_default() += 1;
+    let mut all: HashMap<&str, usize> = HashMap::new();
+    for (call, times) in calls.iter().map(|line| times_of(line)) {
+        *all.entry(call).or_default() += times;
     }
-    let last = calls.iter().rev().filter_map(|call| match times.remove(call.as_str())? {
-        1 => Some(call.clone()),
+    let last = calls.iter().rev().map(|line| times_of(line).0).filter_map(|call| match all.remove(call)? {
+        1 => Some(call.to_owned()),
         times => Some(format!("{call}{TIMES}{}", times.min(MAX_TIMES))),
     });
     let mut lines: Vec<String> = last.collect();
@@ -381,11 +381,11 @@ mod tests {
 
     #[test]
     fn a_line_stands_once_with_how_often_its_call_was_done() {
-        let calls = ["exec make", "exec a ×b", "exec make", "exec go"].map(str::to_owned);
+        let calls = ["exec make", "exec a ×b", "exec make ×2", "exec go"].map(str::to_owned);
         let text = message(&[], &calls, 0, Language::Other).unwrap();
-        assert!(text.ends_with("- exec a ×b\n- exec make ×2\n- exec go"), "{text}");
+        assert!(text.ends_with("- exec a ×b\n- exec make ×3\n- exec go"), "{text}");
         let read: Vec<_> = lift(&text).unwrap().1.calls.into_iter().map(times_of).collect();
-        assert_eq!(read, [("exec a ×b", 1), ("exec make", 2), ("exec go", 1)]);
+        assert_eq!(read, [("exec a ×b", 1), ("exec make", 3), ("exec go", 1)]);
     }
 
     #[test]

@@ -51,10 +51,10 @@ impl Earlier {
         self.unlisted = self.unlisted.saturating_add(said.unlisted);
         self.names.extend(said.names.iter().map(|name| (*name).to_owned()));
         for line in &said.calls {
-            let (call, times) = ledger::times_of(line);
+            let (call, _) = ledger::times_of(line);
             let (tool, rest) = call.split_once(' ').unwrap_or((call, ""));
             if ledger::is_said(call) || is_change(tool, rest) {
-                self.changes.extend(std::iter::repeat_n((entry, call.to_owned()), times));
+                self.changes.push((entry, (*line).to_owned()));
             } else {
                 self.lookups
                     .extend(rest.split(", ").map(|what| (entry, format!("{tool} {what}").trim_end().to_owned())));

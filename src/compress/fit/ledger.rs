@@ -41,7 +41,7 @@ pub(super) struct Listed {
     pub(super) older: Vec<CallLine>,
     /// Calls of the last round, and earlier ones that changed something, likewise.
     pub(super) lines: Vec<CallLine>,
-    /// What the model concluded beside calls, newest first, likewise.
+    /// What the model concluded beside calls, likewise; what is worth least comes last.
     pub(super) concluded: Vec<CallLine>,
     /// Groups of changes without room for a line, and the number of earlier ones.
     pub(super) unlisted: Vec<usize>,

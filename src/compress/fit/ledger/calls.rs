@@ -94,8 +94,8 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Lists the calls of the last round and earlier ones that changed something, newest first, as far as there is room
-    /// beside the `rules` of the user.
-    pub fn list_lines(&mut self, rules: f32) {
+    /// beside the `rules` of the user; look-ups leave what was `concluded` its room. O(n).
+    pub fn list_lines(&mut self, rules: f32, concluded: f32) {
         if !is_on(Mechanism::Ledger) {
             return;
         }
@@ -106,15 +106,14 @@ impl Fit<'_, '_, '_> {
         let free = (self.room - rules - LEDGER_FRAME).max(0.0);
         let last_round = share(self.room, LAST_ROUND_SHARE).min(free);
         let changes = share(self.room_beside_newest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
-        let concluded = self.concluded_tokens();
         let left = self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round, concluded);
         let free = free - last_round + left.max(0.0);
         let mut left = self.list_lines_of(&[Tier::Older], changes.min(free), 0.0);
         self.listed.unlisted_earlier = self.earlier.unlisted;
+        let mut listed = HashSet::new();
         for (entry, text) in self.earlier.changes.iter().rev() {
             if left > 0.0 {
-                let is_listed = |line: &CallLine| line.group.is_none() && line.text == *text;
-                let tokens = if self.listed.lines.iter().any(is_listed) { 0.0 } else { self.line_tokens(text) };
+                let tokens = if listed.insert(text.as_str()) { self.line_tokens(text) } else { 0.0 };
                 left -= tokens;
                 if left >= 0.0 {
                     let text = text.clone();
@@ -122,7 +121,8 @@ impl Fit<'_, '_, '_> {
                     continue;
                 }
             }
-            self.listed.unlisted_earlier = self.listed.unlisted_earlier.saturating_add(1);
+            let (_, times) = ledger::times_of(text);
+            self.listed.unlisted_earlier = self.listed.unlisted_earlier.saturating_add(times);
         }
         self.listed.lines.reverse();
         self.listed.lines.sort_by_key(|line| line.entry);

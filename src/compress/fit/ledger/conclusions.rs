@@ -15,83 +15,77 @@ use crate::text::elision;
 use crate::text::estimate::count;
 use crate::text::ledger::{on_one_line, said_line};
 
-/// Share of the room left for these lines. Of 40 conclusions of 28 tokens beside 120 calls, steps in a window of 16,000 keep 34 to 40
-/// with this, 24 to 35 with 0.15, 14 to 18 without such lines; recall at 25, 50 and 75 % is .755, .913 and .981 with it, .754, .908 and
-/// .985 without.
+/// Share of the room for these lines: of what is left, or what look-ups of a long last round leave them. Of 40 conclusions of 28 tokens
+/// beside 120 calls, steps in a window of 16,000 keep 34 to 40 with this, 24 to 35 with 0.15, 14 to 18 without such lines; recall at 25,
+/// 50 and 75 % is .754, .910 and .981 with it, .754, .908 and .985 without.
 const SHARE: f32 = 0.2;
 /// The newest that come before what was corrected, decided or promised: that may not hold any more.
 const NEWEST_FIRST: usize = 8;
-/// About so many bytes are a token.
+/// About so many bytes are a token, and so many tokens stand around each.
 const BYTES_OF_TOKEN: f32 = 4.0;
+const AROUND: f32 = 6.0;
 /// Most characters of one.
 const MAX_CHARS: usize = 240;
 
+/// What the model concludes in a message with calls.
+pub struct Conclusion {
+    group: usize,
+    entry: usize,
+    /// On one line.
+    said: String,
+}
+
 impl Fit<'_, '_, '_> {
-    /// Lists what the model concluded in messages with calls that are not taken: the newest, then what it corrected, decided or
-    /// promised, then the rest, newest first. A line costs a third of the message with its calls and results at their shortest, and
-    /// says more than the results of a long last round.
+    /// Returns what the model concludes in messages with calls before the newest, the newest first.
+    pub fn conclusions(&self) -> Vec<Conclusion> {
+        if !is_on(Mechanism::Ledger) {
+            return Vec::new();
+        }
+        let mut seen = HashSet::new();
+        let is_calling = |group: Group| group.role == Role::Assistant && !Protection::is_talk(self.draft, group);
+        let calling = self.before_newest().rev().filter(|(_, group)| is_calling(*group));
+        let concluded = calling.filter_map(|(group, Group { start: entry, .. })| {
+            let pieces = self.draft.entries[entry].pieces.iter().enumerate();
+            let texts = pieces.filter(|(_, piece)| piece.slot.is_content()).map(|(i, _)| self.draft.text(entry, i));
+            let said = on_one_line(&texts.flat_map(conclusions).collect::<Vec<_>>().join(" "), MAX_CHARS);
+            (!said.is_empty() && elision::can_show(&said) && seen.insert(said.clone())).then_some(Conclusion {
+                group,
+                entry,
+                said,
+            })
+        });
+        concluded.collect()
+    }
+
+    /// Returns about how many tokens their lines would have, at most their share of the room.
+    pub fn conclusions_tokens(&self, concluded: &[Conclusion]) -> f32 {
+        let bytes: usize = concluded.iter().map(|conclusion| conclusion.said.len()).sum();
+        (count(bytes) / BYTES_OF_TOKEN + count(concluded.len()) * AROUND).min(self.room_beside_newest() * SHARE)
+    }
+
+    /// Lists those whose messages are not taken: the newest, then what was corrected, decided or promised, then the rest, newest
+    /// first. A line costs a third of the message with its calls and results at their shortest, and says more than the results of a
+    /// long last round.
     ///
     /// Its room is not given back where the message is taken after all: calls that were as much cheaper would be taken for it.
-    pub fn list_conclusions(&mut self, selector: &mut Selector<'_>) {
-        if !is_on(Mechanism::Ledger) {
-            return;
-        }
-        let mut concluded: Vec<(bool, CallLine)> = Vec::new();
-        let mut seen = HashSet::new();
-        for (position, group) in self.calling().filter(|(position, _)| !selector.is_open(*position)) {
-            let Some(said) = self.concluded(group.start) else { continue };
-            if !seen.insert(said.clone()) {
-                continue;
-            }
-            let commits = commitments(&said).iter().any(|commitment| commitment.certainty >= OPENED);
-            let text = said_line(&said, self.draft.language());
-            concluded.push((
-                commits,
-                CallLine { group: Some(position), entry: group.start, text, tokens: 0.0, shared: None },
-            ));
-        }
-        let older = NEWEST_FIRST.min(concluded.len());
-        concluded[older..].sort_by_key(|(commits, _)| !commits);
+    pub fn list_conclusions(&mut self, selector: &mut Selector<'_>, mut concluded: Vec<Conclusion>) {
         let free = self.room - selector.used();
-        let mut left = (free * SHARE).max(self.concluded_tokens().min(free));
-        for (_, mut line) in concluded {
+        let mut left = (free * SHARE).max(self.conclusions_tokens(&concluded).min(free));
+        concluded.retain(|conclusion| !selector.is_open(conclusion.group));
+        let commits = |conclusion: &Conclusion| commitments(&conclusion.said).iter().any(|one| one.certainty >= OPENED);
+        let older = NEWEST_FIRST.min(concluded.len());
+        concluded[older..].sort_by_cached_key(|conclusion| !commits(conclusion));
+        for Conclusion { group, entry, said } in concluded {
             if left <= 0.0 {
                 break;
             }
-            line.tokens = self.line_tokens(&line.text);
-            if line.tokens <= left {
-                left -= line.tokens;
-                selector.reserve(line.tokens);
-                self.listed.concluded.push(line);
+            let text = said_line(&said, self.draft.language());
+            let tokens = self.line_tokens(&text);
+            if tokens <= left {
+                left -= tokens;
+                selector.reserve(tokens);
+                self.listed.concluded.push(CallLine { group: Some(group), entry, text, tokens, shared: None });
             }
         }
-    }
-
-    /// Returns about how many tokens the lines of all conclusions would have, at most their share of the room: look-ups of a long last
-    /// round leave them that.
-    pub fn concluded_tokens(&self) -> f32 {
-        let most = self.room_beside_newest() * SHARE;
-        let mut tokens = 0.0;
-        for (_, group) in self.calling() {
-            tokens += self.concluded(group.start).map_or(0.0, |said| count(said.len()) / BYTES_OF_TOKEN);
-            if tokens >= most {
-                return most;
-            }
-        }
-        tokens
-    }
-
-    /// Returns the messages with calls, the newest first.
-    fn calling(&self) -> impl Iterator<Item = (usize, Group)> {
-        let is_calling = |group: Group| group.role == Role::Assistant && !Protection::is_talk(self.draft, group);
-        self.before_newest().rev().filter(move |(_, group)| is_calling(*group))
-    }
-
-    /// Returns what the model concludes in a message, on one line.
-    fn concluded(&self, entry: usize) -> Option<String> {
-        let pieces = self.draft.entries[entry].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        let said: Vec<&str> = pieces.flat_map(|(piece, _)| conclusions(self.draft.text(entry, piece))).collect();
-        let line = on_one_line(&said.join(" "), MAX_CHARS);
-        (!line.is_empty() && elision::can_show(&line)).then_some(line)
     }
 }
