@@ -15,7 +15,7 @@ use serde_json::Value;
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use made::made;
 pub use outcome::{changed_nothing, exit_code, has_failed};
-pub use plans::{Progress, progress, tells_progress};
+pub use plans::{Progress, progress};
 pub use running::running;
 
 /// The effect of a tool call.

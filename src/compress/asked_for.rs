@@ -41,9 +41,7 @@ impl Documents {
         if let Some((document, ranges)) = &pointed_to {
             self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
         }
-        if (1..=MOST_TERMS).contains(&rare.len()) {
-            self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
-        }
+        self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -57,9 +55,7 @@ impl Documents {
     /// what [`Self::find_asked_for`] does.
     pub(super) fn find_announced(&mut self, draft: &Draft<'_, '_>, announcing: usize) {
         let rare = self.rare_terms(draft.entries.len(), announcing);
-        if (1..=MOST_TERMS).contains(&rare.len()) {
-            self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
-        }
+        self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
     }
 
     /// Finds the reply that has what the question points to, that with most of its rare terms, else the newest; and where in it.
@@ -117,6 +113,9 @@ impl Documents {
         (rare, asked): (&[ShortTerm], &Asked),
         mut cuts_of: Option<&mut [Vec<usize>]>,
     ) {
+        if !(1..=MOST_TERMS).contains(&rare.len()) {
+            return;
+        }
         let (mut found, mut meant) = (Vec::new(), Vec::new());
         let has = |terms: &[ShortTerm]| {
             let has = rare.iter().filter(|term| terms.contains(term)).count();

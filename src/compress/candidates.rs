@@ -1,7 +1,7 @@
 //! Finds the pieces that may be cut, their weight and their shortest form.
 
 use crate::conversation::is_notes;
-use crate::message::{Field, Role, Text};
+use crate::message::{Field, Message, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::conclusions::concludes;
 use crate::text::elision::{self, Marks};
@@ -108,8 +108,10 @@ fn candidate(
     if is_result && tier != Tier::Newest && tokens < MIN_CUT_RECEIPT && is_receipt(draft.entries[entry].effect, text) {
         return None;
     }
-    let is_short = tokens <= SHORT_TOKENS && tier != Tier::Newest && slot.is_content();
-    if is_short && draft.entries[entry].role == Role::Assistant && is_beside_calls(draft, entry) && concludes(text) {
+    // A call without the few words that say what came of the others is hardly worth its own.
+    let calls = |message: &Message<'_>| message.role == Role::Assistant && !message.tool_calls.is_empty();
+    let is_calling = || draft.message(entry).is_some_and(calls);
+    if slot.is_content() && tokens <= SHORT_TOKENS && tier != Tier::Newest && is_calling() && concludes(text) {
         return None;
     }
     let (floor, by_members) = match slot {
@@ -135,11 +137,6 @@ fn candidate(
         _ => 1.0,
     };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members, superseded })
-}
-
-/// A call without the few words that say what came of the others is hardly worth its own.
-fn is_beside_calls(draft: &Draft<'_, '_>, entry: usize) -> bool {
-    draft.message(entry).is_some_and(|message| !message.tool_calls.is_empty())
 }
 
 /// Returns whether a short result says what its call made, or names what runs on.

@@ -90,12 +90,14 @@ impl Documents {
             builder.add_group(position, *group);
         }
         let Builder { mut documents, mut cuts_of, .. } = builder;
-        if let Some(question) = protection.last_user.filter(|_| is_on(Mechanism::Relevance)) {
-            documents.find_asked_for(draft, question, &mut cuts_of);
-        }
-        let newest = protection.tier(Tier::Newest).map(|(_, group)| group).find(|group| group.role == Role::Assistant);
-        if let Some(announcing) = newest.filter(|_| is_on(Mechanism::Relevance)) {
-            documents.find_announced(draft, announcing.start);
+        if is_on(Mechanism::Relevance) {
+            if let Some(question) = protection.last_user {
+                documents.find_asked_for(draft, question, &mut cuts_of);
+            }
+            let mut newest = protection.tier(Tier::Newest);
+            if let Some((_, announcing)) = newest.find(|(_, group)| group.role == Role::Assistant) {
+                documents.find_announced(draft, announcing.start);
+            }
         }
         documents
     }

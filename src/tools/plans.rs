@@ -25,13 +25,9 @@ const BESIDE_TASK: [&str; 4] = ["tracker", "list", "board", "progress"];
 const MIN_BOXES: usize = 2;
 const BOXES: [&str; 3] = ["- [ ] ", "- [x] ", "- [X] "];
 
-/// Returns whether a call tells the user what is done and what is open: a checklist in a message.
-pub fn tells_progress(tool: &str, arguments: &str) -> bool {
-    speaks(tool) && BOXES.iter().map(|open| arguments.matches(open).count()).sum::<usize>() >= MIN_BOXES
-}
-
-/// Returns what a call of `tool` says of the work, which may name a file; `None` if nothing.
-pub fn progress(tool: &str, file: Option<&str>) -> Option<Progress> {
+/// Returns what a call of `tool` says of the work, which may name a file, or tell the user in its `arguments`, as JSON text; `None` if
+/// nothing.
+pub fn progress(tool: &str, file: Option<&str>, arguments: &str) -> Option<Progress> {
     let words = words(tool);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let is_plan = has(&["plan"]) && words.iter().all(|word| BESIDE_PLAN.contains(&word.as_str()));
@@ -39,7 +35,13 @@ pub fn progress(tool: &str, file: Option<&str>) -> Option<Progress> {
         let name = file?.rsplit(['/', '\\']).next()?;
         Some(FILES.iter().any(|list| name.split('.').next().is_some_and(|stem| stem.eq_ignore_ascii_case(list))))
     };
-    if has(&LISTS) || is_plan || has(&["task", "tasks"]) && has(&BESIDE_TASK) || is_file().unwrap_or(false) {
+    let boxes = || BOXES.iter().map(|open| arguments.matches(open).count()).sum::<usize>();
+    if has(&LISTS)
+        || is_plan
+        || has(&["task", "tasks"]) && has(&BESIDE_TASK)
+        || is_file().unwrap_or(false)
+        || speaks(tool) && boxes() >= MIN_BOXES
+    {
         Some(Progress::Plan)
     } else if has(&["spawn", "subagent"]) {
         Some(Progress::Running)
@@ -55,21 +57,25 @@ mod tests {
     #[test]
     fn a_checklist_in_a_message_tells_progress() {
         let boxes = r#"{"content": "Plan:\n- [x] copy\n- [ ] check"}"#;
-        assert!(tells_progress("message", boxes) && tells_progress("send_message", boxes));
-        assert!(!tells_progress("write_file", boxes) && !tells_progress("message", r#"{"content": "- [ ] one"}"#));
+        for tool in ["message", "send_message"] {
+            assert_eq!(progress(tool, None, boxes), Some(Progress::Plan), "{tool}");
+        }
+        for (tool, arguments) in [("write_file", boxes), ("message", r#"{"content": "- [ ] one"}"#)] {
+            assert_eq!(progress(tool, None, arguments), None, "{tool}");
+        }
     }
 
     #[test]
     fn a_call_says_how_the_work_stands_by_its_name_or_its_file() {
         for tool in ["todo_write", "TodoWrite", "update_plan", "task_tracker", "list_tasks", "write_todos"] {
-            assert_eq!(progress(tool, None), Some(Progress::Plan), "{tool}");
+            assert_eq!(progress(tool, None, ""), Some(Progress::Plan), "{tool}");
         }
         for file in ["TODO.md", "docs/plan.txt", "C:\\work\\Tasks.md"] {
-            assert_eq!(progress("write_file", Some(file)), Some(Progress::Plan), "{file}");
+            assert_eq!(progress("write_file", Some(file), ""), Some(Progress::Plan), "{file}");
         }
-        assert_eq!(progress("spawn", None), Some(Progress::Running));
+        assert_eq!(progress("spawn", None, ""), Some(Progress::Running));
         for (tool, file) in [("cancel_phone_plan", None), ("read_file", Some("src/planner.rs")), ("get_task", None)] {
-            assert_eq!(progress(tool, file), None, "{tool}");
+            assert_eq!(progress(tool, file, ""), None, "{tool}");
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use serde_json::json;
+
 use crate::conversation::is_notes;
 use crate::text::ledger;
-use crate::tools::Effect;
+use crate::tools::{Action, Effect};
 
 use crate::compress::draft::{Draft, Slot};
 use crate::compress::plan::Reason;
@@ -66,9 +68,11 @@ impl Earlier {
 /// Returns whether the call in a line may have changed something. A command that only looks would be carried on as a change for
 /// ever; one that was cut may do anything.
 fn is_change(tool: &str, rest: &str) -> bool {
-    let is_cut = || rest.ends_with('…') || rest.contains("… (");
-    let looks = || !Effect::of_call(tool, &serde_json::json!({ "command": rest }).to_string()).is_changing();
-    Effect::of(tool).is_changing() && (Effect::of(tool) != Effect::RunsCommand || is_cut() || !looks())
+    match Effect::of(tool) {
+        Effect::RunsCommand if rest.ends_with('…') || rest.contains("… (") => true,
+        Effect::RunsCommand => Action::of(tool, &json!({ "command": rest })).effect.is_changing(),
+        other => other.is_changing(),
+    }
 }
 
 #[cfg(test)]

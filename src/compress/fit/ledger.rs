@@ -4,6 +4,8 @@ mod calls;
 mod conclusions;
 mod names;
 
+pub(super) use conclusions::Conclusion;
+
 use std::ops::Range;
 
 use crate::select::selector::Selector;

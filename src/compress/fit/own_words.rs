@@ -286,7 +286,8 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    fn is_reply(&self, group: Group) -> bool {
+    /// Returns whether a group is a message of the model without calls.
+    pub(super) fn is_reply(&self, group: Group) -> bool {
         group.role == Role::Assistant && Protection::is_talk(self.draft, group)
     }
 

@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::Fit;
+use super::ledger::Conclusion;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
-use crate::compress::protection::{Protection, Tier};
+use crate::compress::protection::Tier;
 use crate::compress::superseded::Superseded;
 use crate::conversation::Group;
-use crate::message::Role;
+use crate::message::Text;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
-use crate::text::conclusions::concludes;
 use crate::text::segments::Kind;
 use crate::tokens::Tokens;
-use crate::tools::{Progress, has_failed, progress, tells_progress};
+use crate::tools::{Progress, has_failed, progress};
 
 /// Share of the room left for what the model says in messages without calls: its decisions and answers.
 const CONCLUSIONS_SHARE: f32 = 0.3;
@@ -47,9 +47,9 @@ const MOST_ODD: usize = 3;
 impl Fit<'_, '_, '_> {
     /// Takes calls that say what is done or running, what the model concluded, and what it changed, each kind up to its share.
     /// `is_work`: whether calls and results are at least half of the conversation.
-    pub(super) fn take_work(&self, selector: &mut Selector<'_>, is_work: bool) {
+    pub(super) fn take_work(&self, selector: &mut Selector<'_>, is_work: bool, concluded: &[Conclusion]) {
         self.take_progress(selector);
-        self.take_conclusions(selector, is_work);
+        self.take_conclusions(selector, is_work, concluded);
         self.take_changes(selector);
         self.settle_if_sure(selector);
     }
@@ -63,9 +63,8 @@ impl Fit<'_, '_, '_> {
             let said = (group.start..group.end).filter_map(|entry| {
                 let call = self.draft.call(entry)?;
                 let tool = call.name.as_ref()?.as_str();
-                let told = || call.arguments.as_ref().filter(|arguments| tells_progress(tool, arguments.as_str()));
-                let progress = progress(tool, self.draft.path(entry));
-                Some((tool, progress.or_else(|| told().map(|_| Progress::Plan))?))
+                let arguments = call.arguments.as_ref().map_or("", Text::as_str);
+                Some((tool, progress(tool, self.draft.path(entry), arguments)?))
             });
             // A later plan of the same tool replaces an earlier one.
             let holding = said.filter(|(tool, progress)| *progress == Progress::Running || seen.insert(*tool));
@@ -114,10 +113,8 @@ impl Fit<'_, '_, '_> {
 
     /// Takes what the model says in messages without calls, then what it concludes beside calls, with these and their results
     /// at their shortest; newest first. Where talk is most of the conversation, its messages are weighed if they are many.
-    fn take_conclusions(&self, selector: &mut Selector<'_>, is_work: bool) {
-        let of_model = |(_, group): &(usize, Group)| group.role == Role::Assistant;
-        let (said, calling): (Vec<_>, Vec<_>) =
-            self.before_newest().filter(of_model).partition(|(_, group)| Protection::is_talk(self.draft, *group));
+    fn take_conclusions(&self, selector: &mut Selector<'_>, is_work: bool, concluded: &[Conclusion]) {
+        let said: Vec<(usize, Group)> = self.before_newest().filter(|(_, group)| self.is_reply(*group)).collect();
         let limit = self.limit(selector, CONCLUSIONS_SHARE);
         let tokens: f32 = said.iter().map(|(_, group)| self.full_tokens(*group)).sum();
         if is_work || selector.used() + tokens <= limit {
@@ -126,19 +123,14 @@ impl Fit<'_, '_, '_> {
             }
         }
         let limit = self.limit(selector, BESIDE_CALLS_SHARE);
-        for (position, group) in calling.into_iter().rev().filter(|(_, group)| self.concludes(group.start)) {
-            let blocks = selector.blocks(position);
-            let is_said = |&block: &usize| self.candidates[block].entry == group.start && self.is_content(block);
+        for &Conclusion { group, entry, .. } in concluded {
+            let blocks = selector.blocks(group);
+            let is_said = |&block: &usize| self.candidates[block].entry == entry && self.is_content(block);
             selector.take_within(limit, |selector| {
-                selector.take_frame(position);
+                selector.take_frame(group);
                 blocks.filter(is_said).for_each(|block| selector.take_block(block));
             });
         }
-    }
-
-    fn concludes(&self, entry: usize) -> bool {
-        let pieces = self.draft.entries[entry].pieces.iter().enumerate();
-        pieces.filter(|(_, piece)| piece.slot.is_content()).any(|(piece, _)| concludes(self.draft.text(entry, piece)))
     }
 
     fn is_content(&self, block: usize) -> bool {

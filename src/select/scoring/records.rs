@@ -1,6 +1,5 @@
 //! Rates the record around a line that has what the user asks for: its name is of no use without its value.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::text::estimate::count;
@@ -90,11 +89,8 @@ impl Scoring {
         for (_, relevance, document, at, line, own) in lines {
             let Some(record) = segments::record(text(document), line) else { continue };
             let (first, analysis) = (self.offsets[document].1, Arc::clone(&self.documents[document].analysis));
-            let ranges: Vec<Range<usize>> = analysis.byte_ranges().map(|(_, range)| range).collect();
             self.relevance[first + at] = self.relevance[first + at].max(relevance);
-            let start = ranges.partition_point(|range| range.end <= record.start);
-            let end = ranges.partition_point(|range| range.start < record.end);
-            for mate in (start..end).filter(|&mate| mate != at) {
+            for mate in analysis.parts_in(&record).filter(|&mate| mate != at) {
                 let ids = mentioned(&self.numbers, &self.ends, first + mate);
                 let is_other = |&id: &u32| self.asked_weight(id, &idf) > 0.0 && !own.contains(&id);
                 let share = match (ids.iter().any(is_other), mate.checked_sub(at)) {

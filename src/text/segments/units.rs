@@ -90,12 +90,19 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
 /// Makes each mark of an earlier cut a record of its own.
 fn part_marks(line: &str, starts: &mut Vec<usize>) {
     let mut from = 0;
-    while let Some((start, end)) = elision::find_gap(&line[from..]) {
+    let next = || {
+        let (start, end) = elision::find_gap(&line[from..])?;
         let mark = from + start..from + end;
-        starts.retain(|at| !mark.contains(at));
-        starts.extend([mark.start, mark.end]);
         from = mark.end;
-    }
+        Some(mark)
+    };
+    let marks: Vec<_> = std::iter::from_fn(next).collect();
+    let is_within = |at: usize| {
+        let next = marks.partition_point(|mark| mark.end <= at);
+        marks.get(next).is_some_and(|mark| mark.contains(&at))
+    };
+    starts.retain(|&at| !is_within(at));
+    starts.extend(marks.iter().flat_map(|mark| [mark.start, mark.end]));
     starts.retain(|at| (1..line.len()).contains(at));
     starts.sort_unstable();
     starts.dedup();

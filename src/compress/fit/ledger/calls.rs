@@ -107,7 +107,7 @@ impl Fit<'_, '_, '_> {
         let last_round = share(self.room, LAST_ROUND_SHARE).min(free);
         let changes = share(self.room_beside_newest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
         let left = self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round, concluded);
-        let free = free - last_round + left.max(0.0);
+        let free = free - last_round + left;
         let mut left = self.list_lines_of(&[Tier::Older], changes.min(free), 0.0);
         self.listed.unlisted_earlier = self.earlier.unlisted;
         let mut listed = HashSet::new();
@@ -162,13 +162,12 @@ impl Fit<'_, '_, '_> {
             let answer = &self.draft.entries[entry];
             answer.answers.is_some() && (!is_older || answer.effect.is_changing()) && !listed.contains(&entry)
         };
-        let mut calls: Vec<(usize, usize)> = groups.iter().flat_map(entries).filter(is_listed).collect();
-        let comes_first = |this: &Self, (group, entry): (usize, usize)| {
-            this.strikes[group] > 0.0 || this.draft.entries[entry].effect.is_changing()
+        let is_lookup = |&(group, entry): &(usize, usize)| {
+            self.strikes[group] <= 0.0 && !self.draft.entries[entry].effect.is_changing()
         };
-        calls.sort_by_key(|&call| !comes_first(self, call));
-        for (group, entry) in calls {
-            let keeps = if comes_first(self, (group, entry)) { 0.0 } else { to_others };
+        let (lookups, first): (Vec<_>, Vec<_>) = groups.iter().flat_map(entries).filter(is_listed).partition(is_lookup);
+        let first = first.into_iter().map(|call| (call, 0.0));
+        for ((group, entry), keeps) in first.chain(lookups.into_iter().map(|call| (call, to_others))) {
             if left > keeps {
                 let Some(text) = self.line(entry) else { continue };
                 let tokens = self.line_tokens(&text);

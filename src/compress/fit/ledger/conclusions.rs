@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::CallLine;
 use crate::compress::fit::Fit;
-use crate::compress::protection::Protection;
 use crate::conversation::Group;
 use crate::message::Role;
 use crate::select::selector::Selector;
@@ -29,38 +28,36 @@ const MAX_CHARS: usize = 240;
 
 /// What the model concludes in a message with calls.
 pub struct Conclusion {
-    group: usize,
-    entry: usize,
-    /// On one line.
-    said: String,
+    pub group: usize,
+    pub entry: usize,
+    /// On one line; `None` if a newer message says the same, or a line cannot show it.
+    line: Option<String>,
 }
 
 impl Fit<'_, '_, '_> {
     /// Returns what the model concludes in messages with calls before the newest, the newest first.
     pub fn conclusions(&self) -> Vec<Conclusion> {
-        if !is_on(Mechanism::Ledger) {
-            return Vec::new();
-        }
         let mut seen = HashSet::new();
-        let is_calling = |group: Group| group.role == Role::Assistant && !Protection::is_talk(self.draft, group);
-        let calling = self.before_newest().rev().filter(|(_, group)| is_calling(*group));
+        let calling =
+            self.before_newest().rev().filter(|(_, group)| group.role == Role::Assistant && !self.is_reply(*group));
         let concluded = calling.filter_map(|(group, Group { start: entry, .. })| {
             let pieces = self.draft.entries[entry].pieces.iter().enumerate();
             let texts = pieces.filter(|(_, piece)| piece.slot.is_content()).map(|(i, _)| self.draft.text(entry, i));
             let said = on_one_line(&texts.flat_map(conclusions).collect::<Vec<_>>().join(" "), MAX_CHARS);
-            (!said.is_empty() && elision::can_show(&said) && seen.insert(said.clone())).then_some(Conclusion {
-                group,
-                entry,
-                said,
-            })
+            if said.is_empty() {
+                return None;
+            }
+            let is_shown = elision::can_show(&said) && seen.insert(said.clone());
+            Some(Conclusion { group, entry, line: is_shown.then_some(said) })
         });
         concluded.collect()
     }
 
     /// Returns about how many tokens their lines would have, at most their share of the room.
     pub fn conclusions_tokens(&self, concluded: &[Conclusion]) -> f32 {
-        let bytes: usize = concluded.iter().map(|conclusion| conclusion.said.len()).sum();
-        (count(bytes) / BYTES_OF_TOKEN + count(concluded.len()) * AROUND).min(self.room_beside_newest() * SHARE)
+        let lines = concluded.iter().filter_map(|conclusion| conclusion.line.as_ref());
+        let tokens: f32 = lines.map(|line| count(line.len()) / BYTES_OF_TOKEN + AROUND).sum();
+        tokens.min(self.room_beside_newest() * SHARE)
     }
 
     /// Lists those whose messages are not taken: the newest, then what was corrected, decided or promised, then the rest, newest
@@ -68,14 +65,19 @@ impl Fit<'_, '_, '_> {
     /// long last round.
     ///
     /// Its room is not given back where the message is taken after all: calls that were as much cheaper would be taken for it.
-    pub fn list_conclusions(&mut self, selector: &mut Selector<'_>, mut concluded: Vec<Conclusion>) {
+    pub fn list_conclusions(&mut self, selector: &mut Selector<'_>, concluded: Vec<Conclusion>) {
+        if !is_on(Mechanism::Ledger) {
+            return;
+        }
         let free = self.room - selector.used();
         let mut left = (free * SHARE).max(self.conclusions_tokens(&concluded).min(free));
-        concluded.retain(|conclusion| !selector.is_open(conclusion.group));
-        let commits = |conclusion: &Conclusion| commitments(&conclusion.said).iter().any(|one| one.certainty >= OPENED);
-        let older = NEWEST_FIRST.min(concluded.len());
-        concluded[older..].sort_by_cached_key(|conclusion| !commits(conclusion));
-        for Conclusion { group, entry, said } in concluded {
+        let closed = concluded.into_iter().filter(|conclusion| !selector.is_open(conclusion.group));
+        let line = |Conclusion { group, entry, line }: Conclusion| Some((group, entry, line?));
+        let mut lines: Vec<(usize, usize, String)> = closed.filter_map(line).collect();
+        let commits = |said: &str| commitments(said).iter().any(|one| one.certainty >= OPENED);
+        let older = NEWEST_FIRST.min(lines.len());
+        lines[older..].sort_by_cached_key(|(.., said)| !commits(said));
+        for (group, entry, said) in lines {
             if left <= 0.0 {
                 break;
             }
