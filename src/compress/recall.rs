@@ -5,6 +5,7 @@
 //! words.
 
 mod passages;
+mod shown;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -9,19 +9,20 @@ use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::select::Asked;
 use crate::select::scoring::{Idf, asks_for_nothing};
-use crate::select::within::{Cut, Question};
+use crate::select::within::{Cut, Question, within};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::Marks;
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
 use crate::text::names::{capitals_beside, names};
+use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 use crate::tokens::{TokenCounter, Tokens};
 
+use super::shown::Shown;
 use crate::compress::compaction::Made;
-use crate::compress::plan::Reason;
 
 /// Bytes up to which every word asks, and up to which names do; more is material. And most terms: a text with more is about all of
 /// them.
@@ -31,6 +32,9 @@ const MAX_TERMS: usize = u128::BITS as usize;
 
 /// Most digits of a piece of a time, which is no name by itself.
 const MAX_PIECE_DIGITS: usize = 2;
+
+/// Most texts with a term for it to tell which reply a question points to.
+const RARE: usize = 3;
 
 /// A passage has at least the weight of one term that so many groups have.
 const RARELY: usize = 2;
@@ -81,13 +85,53 @@ impl Search<'_, '_> {
     /// Returns a ledger that quotes what the words `asked` ask for, each of them in a question, else the names; `None` where that is
     /// nothing, or in the request. O(terms).
     pub(super) fn quotes(&self, asked: &str, is_question: bool) -> Option<String> {
-        let terms = Terms::of(asked, is_question)?;
+        let reference = Reference::of(asked).filter(|_| is_question);
+        let terms = Terms::of(asked, is_question);
+        if terms.terms.is_empty() && reference.is_none() {
+            return None;
+        }
         let sources = sources(self.view, &terms);
-        let mut lost = self.lost(&sources, &terms);
-        lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
-        let share = self.max_tokens / (lost.len() as u64).max(1);
-        let quotes: Vec<Quote> = lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share)).collect();
+        let shown = Shown::of(&self.view[..self.at], self.made);
+        let pointed_to = reference.and_then(|reference| self.pointed_to(reference, &sources, &shown));
+        let mut quotes = Vec::from_iter(pointed_to);
+        // Beside a name, its other words say what is pointed to.
+        if quotes.is_empty() || !terms.names.is_empty() {
+            let mut lost = self.lost(&sources, &terms, shown);
+            lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
+            let share = self.max_tokens / ((lost.len() + quotes.len()) as u64).max(1);
+            quotes.extend(lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share)));
+        }
         (!quotes.is_empty()).then(|| ledger::quotes(&quotes, self.language))
+    }
+
+    /// Quotes what a question points to, by its place or form, in the reply with most of its rare terms, else the newest; `None` where
+    /// the request shows it.
+    fn pointed_to(&self, reference: Reference, sources: &[Source<'_>], shown: &Shown<'_>) -> Option<Quote> {
+        let found = |source: &Source<'_>| source.found.iter().fold(0, |all, (_, found)| all | found);
+        let rare: u128 = (0..u128::BITS)
+            .map(|bit| 1 << bit)
+            .filter(|bit| (1..=RARE).contains(&sources.iter().filter(|source| found(source) & bit != 0).count()))
+            .fold(0, |all, bit: u128| all | bit);
+        let replies = sources.iter().rev().filter(|source| source.role == Role::Assistant && !source.is_arguments);
+        let meant = replies.filter_map(|source| {
+            let ranges = reference.find(source.text);
+            Some((source, ranges.first()?.clone(), ranges.last()?.clone()))
+        });
+        // Of equal ones the first, which is the newest.
+        let (source, thing, all) =
+            meant.min_by_key(|(source, ..)| Reverse((found(source) & rare).count_ones()))?;
+        if shown.has(source.message, source.text[thing.clone()].trim()) {
+            return None;
+        }
+        let marks = Marks { language: self.language, archive_path: None };
+        let fits = |range: Range<usize>| {
+            let text = source.text[range].trim();
+            (self.counter.text(text) <= self.max_tokens).then(|| text.to_owned())
+        };
+        let text = fits(all)
+            .or_else(|| fits(thing.clone()))
+            .or_else(|| Some(within(&source.text[thing], self.max_tokens, self.counter, marks)?.0))?;
+        Some(Quote { heading: source.role.name().to_owned(), is_named_later: false, text })
     }
 
     fn quote(&self, lost: &Lost<'_, '_>, asked: &str, terms: &Terms, max_tokens: Tokens) -> Option<Quote> {
@@ -113,14 +157,8 @@ impl Search<'_, '_> {
 
     /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
     /// one.
-    fn lost<'t, 's>(&self, sources: &'t [Source<'s>], terms: &Terms) -> Vec<Lost<'t, 's>> {
-        let mut lost = Found {
-            sources,
-            shown: Shown::of(&self.view[..self.at], self.made),
-            terms,
-            lost: Vec::new(),
-            known: Vec::new(),
-        };
+    fn lost<'t, 's>(&self, sources: &'t [Source<'s>], terms: &Terms, shown: Shown<'_>) -> Vec<Lost<'t, 's>> {
+        let mut lost = Found { sources, shown, terms, lost: Vec::new(), known: Vec::new() };
         let rating = Rating::of(sources, terms);
         let best = rating.best(u128::MAX);
         if rating.is_subject(&best) {
@@ -313,8 +351,8 @@ struct Terms {
 }
 
 impl Terms {
-    /// Returns the terms of a question, or of the names of another text; `None` if there are none, or too many.
-    fn of(text: &str, is_question: bool) -> Option<Self> {
+    /// Returns the terms of a question, or of the names of another text; none if there are too many.
+    fn of(text: &str, is_question: bool) -> Self {
         let mut terms: Vec<ShortTerm> = Vec::new();
         let mut add = |text: &str| {
             scan(text, |term, start| {
@@ -336,8 +374,8 @@ impl Terms {
                 add(&text[name]);
             }
         }
-        if !(1..=MAX_TERMS).contains(&terms.len()) {
-            return None;
+        if terms.len() > MAX_TERMS {
+            terms.clear();
         }
         let of = |name: &str| {
             let mut bits = 0;
@@ -353,7 +391,7 @@ impl Terms {
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
-        Some(Self { terms, asked, names, weighty, is_question })
+        Self { terms, asked, names, weighty, is_question }
     }
 
     fn all_names(&self) -> u128 {
@@ -586,31 +624,3 @@ const MUCH: f32 = 0.4;
 /// A name is asked for apart from others if its weight is this share of the heaviest one's; and how many are.
 const LIKE_HEAVIEST: f32 = 0.5;
 const MAX_SUBJECTS: usize = 6;
-
-/// What a request has of the messages before a step: each message as it stands there, if it does. Those behind it are all there.
-struct Shown<'m>(Vec<Option<Message<'m>>>);
-
-impl<'m> Shown<'m> {
-    fn of(older: &'m [Message<'_>], made: &'m Made) -> Self {
-        let mut messages: Vec<Option<Message<'m>>> = older.iter().map(|_| None).collect();
-        for output in &made.plan.outputs {
-            if let Some(index) = output.index() {
-                messages[index] = Some(output.message(older));
-            }
-        }
-        // What is joined stands in the message before.
-        for cut in made.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Joined) {
-            if messages[cut.index].is_none() {
-                messages[cut.index] = messages[..cut.index].iter().rev().flatten().next().cloned();
-            }
-        }
-        Self(messages)
-    }
-
-    fn has(&self, message: usize, passage: &str) -> bool {
-        let Some(shown) = self.0.get(message) else { return true };
-        let Some(shown) = shown else { return false };
-        let arguments = shown.tool_calls.iter().map(|call| string(call.arguments.as_ref()));
-        shown.texts().chain(arguments).any(|text| text.contains(passage))
-    }
-}

@@ -84,6 +84,42 @@ def test_what_is_asked_for_in_words_is_quoted(said: str, question: str) -> None:
         assert count_tokens(sent) <= WINDOW * 0.85
 
 
+POINTED_TO = [
+    (
+        "1. A kiln in Graz\n2. Rowing in Turin\n3. A choir in Bergen",
+        "Tell me more about the second option.",
+    ),
+    ("1. Töpfern in Graz\n2. Rudern in Turin", "Erzähl mir mehr über den zweiten Vorschlag."),
+    ("| trip | price |\n|---|--:|\n| Rowing in Turin | 480 |", "Show me the table from before."),
+    ("```python\ndef settle(rows):\n    return rows[7:]\n```", "Add a docstring to your function."),
+]
+
+
+@pytest.mark.parametrize(("thing", "question"), POINTED_TO)
+def test_what_is_pointed_to_by_place_or_form_is_quoted(thing: str, question: str) -> None:
+    draw = random.Random(7)
+    history: list[Message] = [{"role": "system", "content": "You help."}]
+    for turn in range(60):
+        listed = f"\n\n{thing}\n\n" if turn == 12 else " "
+        said = f"{prose(draw, 12)}{listed}{prose(draw, 12)}"
+        history.append({"role": "user", "content": prose(draw, 1)})
+        history.append({"role": "assistant", "content": said})
+    lines = thing.split("\n")
+    before = compress_messages(asked(history, "Thank you."), WINDOW)
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert not all(line in str(before) for line in lines)
+    assert all(f"> {line}" in str(sent[-2]["content"]) for line in lines)
+    assert sent[:-2] == before[:-2]
+
+
+def test_nothing_that_the_newest_answer_has_is_quoted_where_it_is_pointed_to() -> None:
+    thing, question = POINTED_TO[0]
+    history = [*run(""), {"role": "user", "content": "And?"}]
+    history.append({"role": "assistant", "content": thing})
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert not any(has_quotes(message) for message in sent)
+
+
 def put_call(
     history: list[Message], place: int, name: str, arguments: dict[str, str], result: str
 ) -> None:
