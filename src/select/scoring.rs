@@ -293,11 +293,6 @@ impl Scoring {
         parts.get(part).copied().unwrap_or_default()
     }
 
-    /// Returns whether a part is the first or the last of its text.
-    pub fn is_end(&self, document: usize, part: usize) -> bool {
-        part == 0 || part + 1 == self.documents[document].analysis.parts.len()
-    }
-
     /// Returns the relevance of a message's words, from 0 to 1.
     pub fn said(&self, message: usize) -> f32 {
         self.said[message]

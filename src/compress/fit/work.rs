@@ -8,7 +8,6 @@ use super::Fit;
 use super::ledger::Conclusion;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
-use crate::compress::protection::Tier;
 use crate::compress::superseded::Superseded;
 use crate::conversation::Group;
 use crate::message::Text;
@@ -140,14 +139,15 @@ impl Fit<'_, '_, '_> {
 
     /// Takes the few parts of each earlier result that report a failure or differ from the others, newest first: usual lines of
     /// the newest results would leave them no room, and nobody asks for what was never seen. Of 740 odd lines in six to fourteen
-    /// results, steps lose 57 with this, 219 without.
+    /// results, steps lose 57 with this, 219 without. Of ten runs of 80 calls after the only message of the user, in which one failed, 12 % of the
+    /// tokens say why in all with this, in one where the last round is left out of it.
     pub(super) fn take_odd(&self, selector: &mut Selector<'_>) {
         if !is_on(Mechanism::Classes) {
             return;
         }
         let limit = self.limit(selector, ODD_SHARE);
         self.take_changed(selector, limit);
-        for (position, _) in self.protection.tier(Tier::Older).rev() {
+        for (position, _) in self.before_newest().rev() {
             for block in selector.blocks(position) {
                 let is_result = self.draft.entries[self.candidates[block].entry].answers.is_some();
                 let Some(analysis) = self.before[block].analysis.as_ref().filter(|_| is_result) else { continue };

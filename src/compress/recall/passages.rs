@@ -118,8 +118,7 @@ impl Search<'_, '_> {
             Some((source, ranges.first()?.clone(), ranges.last()?.clone()))
         });
         // Of equal ones the first, which is the newest.
-        let (source, thing, all) =
-            meant.min_by_key(|(source, ..)| Reverse((found(source) & rare).count_ones()))?;
+        let (source, thing, all) = meant.min_by_key(|(source, ..)| Reverse((found(source) & rare).count_ones()))?;
         if shown.has(source.message, source.text[thing.clone()].trim()) {
             return None;
         }
@@ -195,7 +194,11 @@ impl<'t, 's> Found<'_, 't, 's> {
             let answers = source.answers(self.sources);
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
-            if is_shown && self.add_meant(source, part) {
+            let groups = self.groups();
+            let has_room = |group: usize| groups.len() < max_groups || groups.contains(&group);
+            // The heading of its result says a short call.
+            let is_short_call = source.is_arguments && source.text.len() <= SHORT_TEXT && lost.is_empty();
+            if (is_shown || is_short_call && has_room(source.group)) && self.add_meant(source, part) {
                 continue;
             }
             if is_shown && lost.is_empty() {
@@ -209,9 +212,8 @@ impl<'t, 's> Found<'_, 't, 's> {
                 }
                 break;
             }
-            let groups = self.groups();
             let found = Some(source).filter(|_| !is_shown || source.role == Role::User).into_iter().chain(lost);
-            for source in found.filter(|_| groups.len() < max_groups || groups.contains(&source.group)) {
+            for source in found.filter(|source| has_room(source.group)) {
                 // Of a short answer the part does not matter.
                 let part = if source.found.iter().any(|(other, _)| *other == part) { part } else { 0 };
                 match self.lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
