@@ -577,7 +577,9 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let has_name =
             self.terms.is_question && source.found.iter().any(|(other, found)| *other == part && found & names != 0);
         let groups: BTreeSet<usize> = best.iter().map(|(source, _)| source.group).collect();
-        !has_name && groups.len() > MAX_ABOUT
+        // A longer text has names that it does not ask for, as the heading of what is pasted.
+        let most = if self.terms.is_question { MAX_ABOUT } else { MAX_GROUPS };
+        !has_name && groups.len() > most
     }
 
     /// Returns each of several names that are asked for, with the words that belong to none.
