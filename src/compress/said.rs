@@ -107,9 +107,9 @@ impl Users {
             share(sentences.map(|(_, at)| at.len()).sum(), typed)
         };
         let (rare, are_few) = rare_claims(held, says_little, often);
-        if are_few || share(talk, all) > MOSTLY_TALK {
+        if are_few || says_little || share(talk, all) > MOSTLY_TALK {
             let read = texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said));
-            raise_corrections(read, &rare, are_few, |_| true);
+            raise_corrections(read, &rare, are_few || says_little, |_| true);
         }
         // Among people who talk as much as each other no one is the model.
         let commitments = if says_little { rare_commitments(draft, &long) } else { Vec::new() };
