@@ -33,7 +33,7 @@ const MAX_TERMS: usize = u128::BITS as usize;
 /// Most digits of a piece of a time, which is no name by itself.
 const MAX_PIECE_DIGITS: usize = 2;
 
-/// Most texts with a term for it to tell which reply a question points to.
+/// Most groups with a term for it to tell which reply a question points to, and what is about the same.
 const RARE: usize = 3;
 
 /// A passage has at least the weight of one term that so many groups have.
@@ -92,11 +92,12 @@ impl Search<'_, '_> {
         }
         let sources = sources(self.view, &terms);
         let shown = Shown::of(&self.view[..self.at], self.made);
-        let pointed_to = reference.and_then(|reference| self.pointed_to(reference, &sources, &shown));
+        let rating = Rating::of(&sources, &terms);
+        let pointed_to = reference.and_then(|reference| self.pointed_to(reference, &rating, &shown));
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {
-            let mut lost = self.lost(&sources, &terms, shown);
+            let mut lost = Self::lost(&rating, shown);
             lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
             let share = self.max_tokens / ((lost.len() + quotes.len()) as u64).max(1);
             quotes.extend(lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share)));
@@ -106,19 +107,19 @@ impl Search<'_, '_> {
 
     /// Quotes what a question points to, by its place or form, in the reply with most of its rare terms, else the newest; `None` where
     /// the request shows it.
-    fn pointed_to(&self, reference: Reference, sources: &[Source<'_>], shown: &Shown<'_>) -> Option<Quote> {
-        let found = |source: &Source<'_>| source.found.iter().fold(0, |all, (_, found)| all | found);
-        let rare: u128 = (0..u128::BITS)
-            .map(|bit| 1 << bit)
-            .filter(|bit| (1..=RARE).contains(&sources.iter().filter(|source| found(source) & bit != 0).count()))
-            .fold(0, |all, bit: u128| all | bit);
-        let replies = sources.iter().rev().filter(|source| source.role == Role::Assistant && !source.is_arguments);
+    fn pointed_to(&self, reference: Reference, rating: &Rating<'_, '_, '_>, shown: &Shown<'_>) -> Option<Quote> {
+        let named = |source: &Source<'_>| {
+            let found = source.found.iter().fold(0, |all, (_, found)| all | found);
+            (found & rating.rare).count_ones()
+        };
+        let replies =
+            rating.sources.iter().rev().filter(|source| source.role == Role::Assistant && !source.is_arguments);
         let meant = replies.filter_map(|source| {
             let ranges = reference.find(source.text);
             Some((source, ranges.first()?.clone(), ranges.last()?.clone()))
         });
         // Of equal ones the first, which is the newest.
-        let (source, thing, all) = meant.min_by_key(|(source, ..)| Reverse((found(source) & rare).count_ones()))?;
+        let (source, thing, all) = meant.min_by_key(|(source, ..)| Reverse(named(source)))?;
         if shown.has(source.message, source.text[thing.clone()].trim()) {
             return None;
         }
@@ -156,9 +157,9 @@ impl Search<'_, '_> {
 
     /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
     /// one.
-    fn lost<'t, 's>(&self, sources: &'t [Source<'s>], terms: &Terms, shown: Shown<'_>) -> Vec<Lost<'t, 's>> {
+    fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: Shown<'_>) -> Vec<Lost<'t, 's>> {
+        let &Rating { sources, terms, .. } = rating;
         let mut lost = Found { sources, shown, terms, lost: Vec::new(), known: Vec::new() };
-        let rating = Rating::of(sources, terms);
         let best = rating.best(u128::MAX);
         if rating.is_subject(&best) {
             return Vec::new();
@@ -168,7 +169,7 @@ impl Search<'_, '_> {
             let groups = lost.groups().len() + 1;
             lost.add(rating.best(about).into_iter().take(1), groups);
         }
-        lost.add_newer(&rating);
+        lost.add_newer(rating);
         lost.lost
     }
 }
@@ -535,6 +536,8 @@ struct Rating<'t, 's, 'q> {
     terms: &'q Terms,
     by_group: Vec<u128>,
     weights: Vec<f32>,
+    /// The terms that few groups have.
+    rare: u128,
 }
 
 impl<'t, 's, 'q> Rating<'t, 's, 'q> {
@@ -544,7 +547,10 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
             by_group[source.group] |= source.found.iter().fold(0, |all, (_, found)| all | found);
         }
         let weights = terms.weights(&by_group);
-        Self { sources, terms, by_group, weights }
+        let having = |bit: u128| by_group.iter().filter(|found| **found & bit != 0).count();
+        let bits = (0..terms.terms.len()).map(|bit| 1 << bit);
+        let rare = bits.filter(|&bit| (1..=RARE).contains(&having(bit))).fold(0, |all, bit: u128| all | bit);
+        Self { sources, terms, by_group, weights, rare }
     }
 
     fn weight(&self, found: u128) -> f32 {
@@ -597,7 +603,7 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
     }
 
     /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words; of what the
-    /// user said also one of the user's with much of it. Not where the user asks.
+    /// user said also one of the user's with much of it, or with a rare word of it. Not where the user asks.
     fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
         let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
         let names = has & self.terms.all_names();
@@ -609,7 +615,7 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let is_said = |later: &Source<'_>, found: u128| {
             (source.role, later.role) == (Role::User, Role::User)
                 && !later.analysis.is_material()
-                && self.weight(found & has) >= much
+                && (found & has & self.rare != 0 || self.weight(found & has) >= much)
         };
         let of = |later: &'t Source<'s>| {
             let says = |&&(part, found): &&(usize, u128)| {
