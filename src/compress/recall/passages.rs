@@ -571,7 +571,9 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         rated.reverse();
         rated.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
         let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
-        let rarely = Idf::of(self.by_group.len()).at(RARELY);
+        // A word in a script without spaces may be one pair of characters.
+        let is_wide = self.terms.terms.iter().all(|term| term.kind() == TermKind::Pair);
+        let rarely = Idf::of(self.by_group.len()).at(RARELY) * if is_wide { OF_PAIR } else { 1.0 };
         let least = (best * BESIDE_BEST).max(self.weight(about) * MIN_SHARE).max(rarely);
         rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
     }
