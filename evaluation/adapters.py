@@ -79,6 +79,18 @@ class CompressingOnce:
         return count_one(message)
 
 
+class CompressingInSteps:
+    """A `Compressor` that sees every request of a conversation, in a window with such a budget."""
+
+    def __call__(self, messages: list[Message], max_tokens: int) -> list[Message]:
+        compressor = nanobot_context.Compressor(int(max_tokens / BUDGET_SHARE), MODEL)
+        for end, message in enumerate(messages):
+            if message["role"] == "assistant" and end > 1:
+                compressor.compress(messages[:end])
+        result: list[Message] = compressor.compress(messages)
+        return result
+
+
 class Baseline:
     """A baseline of `future_reference.py` whose budgets are in our tokens, as for ours.
 
@@ -111,6 +123,7 @@ without_coverage = Fitting("coverage")
 without_striking = Fitting("striking")
 without_all = Fitting(*MECHANISMS)
 compressed_once = CompressingOnce()
+in_steps = CompressingInSteps()
 sliding_window = Baseline("sliding_window")
 protected_window = Baseline("protected_window")
 protected_truncate_window = Baseline("protected_truncate_window")

@@ -17,6 +17,7 @@ from typing import Any
 import nanobot_context
 from evaluation import (
     adapters,
+    cases,
     loops,
     numbers,
     planted,
@@ -36,6 +37,7 @@ PARTS = (
     "evidence",
     "planted",
     "users",
+    "cases",
     "replay",
     "loops",
     "ablation",
@@ -122,8 +124,11 @@ def _jobs(options: argparse.Namespace) -> list[work.Job]:
         specs = [recall.OURS, *recall.ablated()]
         jobs += planted.jobs(specs, options.tools, seeds=[planted.SEED])
         jobs += user_cases.jobs(specs, options.tools)
+        jobs += cases.jobs(specs)
     if "users" in parts:
         jobs += user_cases.jobs([recall.OURS, user_cases.ONCE], options.tools)
+    if "cases" in parts:
+        jobs += cases.jobs([recall.OURS, cases.STEPS, cases.WINDOW])
     if "replay" in parts:
         jobs += replays.jobs(options.data, options.tools, quick=quick)
     if "loops" in parts:
@@ -153,6 +158,8 @@ def _write_results(page: Page, options: argparse.Namespace, results: Mapping[Has
         planted.write(page, results, _planted_specs(), quick=options.quick)
     if "users" in parts:
         user_cases.write(page, results)
+    if "cases" in parts:
+        cases.write(page, results)
     if "replay" in parts:
         replays.write(page, results)
     if "loops" in parts:

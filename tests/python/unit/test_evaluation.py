@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluation import adapters, numbers, recorded, run, tools, user_cases, work
+from evaluation import adapters, cases, numbers, recorded, run, tools, user_cases, work
 from evaluation.page import Page, aligned, markdown
 from evaluation.recall import OUR_TOKENS, OURS, PROTECTED, Evidence, Future, Measured, Source
 from evaluation.recall_tables import below_baseline, write_evidence, write_future
@@ -187,6 +187,24 @@ def measure(compress, cases, count):
         "raised": ["ValueError"],
     }}
 """
+
+
+@pytest.mark.parametrize("family", cases.FAMILIES)
+def test_a_case_says_what_it_needs(family: str) -> None:
+    [talk, *_] = cases.talks(family)
+    said = "\n".join(str(message.get("content")) for message in talk.messages)
+    calls = [call for message in talk.messages for call in message.get("tool_calls") or []]
+    said += json.dumps(calls).replace("\\\\n", "\n").replace('\\"', '"')
+    assert talk.needed
+    for text in [*talk.needed, *talk.outdated]:
+        assert text in said or all(line in said for line in text.split("\n"))
+
+
+def test_a_case_is_measured_at_each_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "SEEDS", range(1))
+    found = cases.measure(OURS, "newest value")
+    assert set(found) == set(cases.BUDGETS)
+    assert all(of.kept == 1 and of.misleads == 0 for of in found.values())
 
 
 def test_user_cases_are_read_as_the_script_measures_them(
