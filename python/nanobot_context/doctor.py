@@ -41,6 +41,7 @@ from nanobot_context.sessions.nanobot_files import APP, USER
 from nanobot_context.sessions.service import SessionService
 from nanobot_context.setting_checks import Finding, left_out, misplaced, without_effect
 from nanobot_context.settings import SETTINGS_FILE, load_usable_settings
+from nanobot_context.settings.names import NANOBOT_PREFIX
 
 # Sessions that are read whole.
 _SESSIONS_READ = 200
@@ -315,9 +316,11 @@ def _check_reserve(config: Path, state: Status) -> Iterator[Finding]:
     """Check that what is kept free of the window leaves most of it to the conversation."""
     reserved = state.settings.context_reserve_ratio if state.settings else 0.0
     if reserved > _MOST_RESERVED:
+        source = (state.sources or {}).get("context_reserve_ratio", "")
+        file = config if source.startswith(NANOBOT_PREFIX) else config.parent / SETTINGS_FILE
         yield Finding(
             f"`contextReserveRatio` {reserved:g} keeps {reserved:.0%} of the window free",
-            f"remove it from `{config}`, or set it to 0.15 or so",
+            f"remove it from `{file}`, or set it to 0.15 or so",
         )
 
 

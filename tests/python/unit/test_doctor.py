@@ -257,3 +257,19 @@ def test_a_reserve_of_most_of_the_window_is_a_problem(config: Path) -> None:
     assert found(0.99) == ["`contextReserveRatio` 0.99 keeps 99% of the window free"]
     assert found(0.15) == []
     assert list(doctor._check_reserve(config, Status(True))) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("agents.defaults.contextReserveRatio", "config.json"),
+        ("contextReserveRatio", "nanobot-context.json"),
+    ],
+)
+def test_a_reserve_is_removed_from_the_file_that_has_it(
+    config: Path, source: str, name: str
+) -> None:
+    settings = Settings(context_reserve_ratio=0.99)
+    state = Status(True, settings=settings, sources={"context_reserve_ratio": source})
+    [finding] = doctor._check_reserve(config, state)
+    assert f"{name}`" in finding.fix
