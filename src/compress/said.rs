@@ -109,7 +109,10 @@ impl Users {
         let (rare, are_few) = rare_claims(held, says_little, often);
         if are_few || says_little || share(talk, all) > MOSTLY_TALK {
             let read = texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said));
-            raise_corrections(read, &rare, are_few || says_little, |_| true);
+            // A few words of a user who says little hold until they are corrected; among people who talk they are talk.
+            let may_hold = |claim: &Claim| says_little || *claim >= Claim::Wish;
+            let claims: Vec<Claim> = rare.iter().copied().filter(may_hold).collect();
+            raise_corrections(read, &claims, are_few || says_little, |_| true);
         }
         // Among people who talk as much as each other no one is the model.
         let commitments = if says_little { rare_commitments(draft, &long) } else { Vec::new() };

@@ -13,9 +13,6 @@ use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
 use crate::tokens::BuildMixedHasher;
 
-/// The least claim that may be corrected.
-const LEAST: Claim = Claim::Wish;
-
 /// Most mentions of a subject by the user, from the rule on: where rules are few, and where they are usual. With 5 for the latter, too,
 /// .298 of the evidence of Chinese meetings stays at 25 % in place of .309.
 const MAX_MENTIONS: usize = 5;
@@ -109,16 +106,16 @@ struct Subject {
 type Subjects = HashMap<u64, Subject, BuildMixedHasher>;
 
 /// Gives the claim of a rule to the newest sentence that corrects it, in what the user says in `texts`, oldest first. What claims
-/// none of `rare` is no rule; `are_few` says whether these are few together. One word of a rule for which `is_enough` holds tells what
+/// none of `claims` is no rule; `are_few` says whether these are few together. One word of a rule for which `is_enough` holds tells what
 /// is about it; for others a sentence also begins as one of them does. O(n).
 pub fn raise_corrections<'t>(
     texts: impl Iterator<Item = (&'t str, &'t mut Said)>,
-    rare: &[Claim],
+    claims: &[Claim],
     are_few: bool,
     is_enough: impl Fn(&str) -> bool + Copy,
 ) {
     let mut texts: Vec<_> = texts.collect();
-    let is_rule = |claim: Claim| claim >= LEAST && rare.contains(&claim);
+    let is_rule = |claim: Claim| claims.contains(&claim);
     let states_rules = |said: &Said| said.claims.iter().any(|(claim, _)| is_rule(*claim));
     let Some(first) = texts.iter().position(|(_, said)| states_rules(said)) else { return };
     let (max_mentions, max_bytes) =
@@ -249,14 +246,14 @@ mod tests {
     use super::*;
     use crate::text::rules::{said, standing_rules};
 
-    /// Returns the sentences of some messages that claim at least [`LEAST`].
+    /// Returns the sentences of some messages that claim at least a wish.
     fn held<'t>(texts: &[&'t str]) -> Vec<&'t str> {
         let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
         raise_corrections(texts.iter().copied().zip(&mut all), &[Claim::Rule, Claim::Wish, Claim::Fact], true, |_| {
             true
         });
         let held = |(text, said): (&&'t str, Said)| {
-            let held = said.claims.into_iter().filter(|(claim, _)| *claim >= LEAST);
+            let held = said.claims.into_iter().filter(|(claim, _)| *claim >= Claim::Wish);
             held.map(|(_, at)| text[at].trim()).collect::<Vec<_>>()
         };
         texts.iter().zip(all).flat_map(held).collect()
