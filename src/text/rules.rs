@@ -4,6 +4,7 @@
 //! quotations, tables) is recognised by the form of its lines and claims nothing (`typed`).
 
 mod answers;
+mod changes;
 mod claim;
 mod corrections;
 mod forms;
@@ -15,6 +16,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::sentences::sentences;
+use changes::raise_changes;
 use claim::claim;
 use forms::Form;
 use lexicon::words;
@@ -43,6 +45,7 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
     let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
     raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, is_firm);
+    raise_changes(texts.iter().copied().zip(&mut all), &STANDING);
     let standing = |(text, said): (&&'t str, Said)| {
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (_, sentence) in said.claims.iter().filter(|(claim, _)| STANDING.contains(claim)) {

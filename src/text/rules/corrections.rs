@@ -127,12 +127,7 @@ pub fn raise_corrections<'t>(
     }
     for Subject { claim, newest, .. } in subjects.into_values().filter(is_rare) {
         let Some((index, sentence)) = newest else { continue };
-        let claims = &mut texts[index].1.claims;
-        let at = claims.partition_point(|(_, other)| other.end <= sentence.start);
-        match claims.get_mut(at) {
-            Some((other, range)) if range.start < sentence.end => *other = claim.max(*other),
-            _ => claims.insert(at, (claim, sentence)),
-        }
+        texts[index].1.raise(sentence, claim);
     }
 }
 
@@ -225,7 +220,7 @@ fn has_word(said: &str, words: &[&str], wide: &[&str]) -> bool {
 }
 
 /// Returns the hashes of the words that may name a subject; in scripts without spaces, of each two characters.
-fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
+pub fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
     let named = said.split(|c: char| WIDE.contains(&c) || !c.is_alphanumeric());
     let is_filler = |word: &str| FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(word));
     let named = named.filter(move |word| word.len() >= MIN_WORD_BYTES && !is_filler(word)).map(|word| {
