@@ -107,10 +107,11 @@ impl Users {
             share(sentences.map(|(_, at)| at.len()).sum(), typed)
         };
         let (rare, are_few) = rare_claims(held, says_little, often);
-        if are_few || says_little || share(talk, all) > MOSTLY_TALK {
+        let is_talk = share(talk, all) > MOSTLY_TALK;
+        if are_few || says_little || is_talk {
             let read = texts.iter_mut().map(|((entry, piece), said)| (draft.text(*entry, *piece), said));
-            // A few words of a user who says little hold until they are corrected; among people who talk they are talk.
-            let may_hold = |claim: &Claim| says_little || *claim >= Claim::Wish;
+            // A few words beside work hold until they are corrected; where all is talk, they are talk.
+            let may_hold = |claim: &Claim| says_little && !is_talk || *claim >= Claim::Wish;
             let claims: Vec<Claim> = rare.iter().copied().filter(may_hold).collect();
             raise_corrections(read, &claims, are_few || says_little, |_| true);
         }
