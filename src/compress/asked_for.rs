@@ -116,7 +116,7 @@ impl Documents {
         if !(1..=MOST_TERMS).contains(&rare.len()) {
             return;
         }
-        let (mut found, mut meant, mut users) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut found, mut meant) = (Vec::new(), Vec::new());
         let has = |terms: &[ShortTerm]| {
             let has = rare.iter().filter(|term| terms.contains(term)).count();
             (has * 2 >= rare.len()).then_some(has)
@@ -131,8 +131,7 @@ impl Documents {
             {
                 meant.push(document);
             }
-            let (is_said, is_users) =
-                (matches!(of.author, Author::User | Author::Assistant), of.author == Author::User);
+            let is_said = matches!(of.author, Author::User | Author::Assistant);
             let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
                 continue;
             };
@@ -156,25 +155,13 @@ impl Documents {
             }
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate() {
-                let terms = &analysis.terms[range];
-                found.extend(has(terms).map(|has| (has, document, block, part)));
-                if is_users && terms.iter().any(|&term| asked.contains(term)) {
-                    users.push((document, block, part));
-                }
+                found.extend(has(&analysis.terms[range]).map(|has| (has, document, block, part)));
             }
         }
         if found.len() > MOST_PARTS {
             return;
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
-        // Who says that it has changed says little of it: "The survey is at 347 now."
-        if let Some(&(_, best, _, part)) = found.first() {
-            let of_best = self.asked_terms(best, part, asked);
-            let newest = users.into_iter().rev().find(|&(document, _, part)| {
-                document > best && self.asked_terms(document, part, asked).iter().any(|term| of_best.contains(term))
-            });
-            self.asked_for.extend(newest.map(|(_, block, part)| (block, part)));
-        }
         for (_, document, block, part) in found {
             self.asked_for.push((block, part));
             let below = self.parts_below(draft, document, part, asked);
@@ -186,13 +173,6 @@ impl Documents {
             let Some(block) = self.places[document].block.filter(|_| !self.documents[document].stays) else { continue };
             self.asked_for.extend((0..self.documents[document].analysis.parts.len()).map(|part| (block, part)));
         }
-    }
-
-    /// Returns the terms of a part that are asked for.
-    fn asked_terms(&self, document: usize, part: usize, asked: &Asked) -> Vec<ShortTerm> {
-        let analysis = &self.documents[document].analysis;
-        let range = analysis.ranges().nth(part).map_or(0..0, |(_, range)| range);
-        analysis.terms[range].iter().copied().filter(|&term| asked.contains(term)).collect()
     }
 
     /// Returns the parts of the function, of code, that a part with what is asked for opens.
