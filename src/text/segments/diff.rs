@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::units::Unit;
+use super::records::Named;
+use super::units::{SHORT_BYTES, Unit};
 use super::{Class, odd};
 use crate::tokens::BuildMixedHasher;
 
@@ -40,9 +41,19 @@ struct File {
     hunks: Vec<Range<usize>>,
 }
 
-/// Classes the units of a diff: headers of files and hunks, changed lines, context.
-pub fn classes(text: &str, units: &[Unit]) -> Vec<Class> {
+/// What a line of a diff opens; each ends with the next of its kind or of one before.
+#[derive(Clone, Copy)]
+enum Opens {
+    Commit,
+    File,
+    Hunk,
+}
+
+/// Classes the units of a diff: headers of files and hunks, changed lines, context. Also returns the commits, files and hunks, each
+/// with the line that names it: a change under another one's name would be a change of that.
+pub fn classes(text: &str, units: &[Unit]) -> (Vec<Class>, Vec<Named>) {
     let mut class = Class::Plain;
+    let mut commits = Vec::new();
     let mut in_hunk = false;
     let mut files: Vec<File> = Vec::new();
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
@@ -66,6 +77,9 @@ pub fn classes(text: &str, units: &[Unit]) -> Vec<Class> {
             if line.starts_with("diff ") || (class == Class::Header && line.starts_with("--- ") && !is_named) {
                 files.push(File { header: i, name: i, fates: Vec::new(), hunks: Vec::new() });
             }
+            if line.starts_with("commit ") {
+                commits.push(i);
+            }
             match files.last_mut() {
                 Some(file) if is_hunk(line) => file.hunks.push(i + 1..i + 1),
                 Some(file) if !in_hunk && line.starts_with("+++ ") && !line.starts_with("+++ /dev/null") => {
@@ -83,7 +97,31 @@ pub fn classes(text: &str, units: &[Unit]) -> Vec<Class> {
         classes.push(class);
     }
     compare(text, units, &files, &mut classes);
-    classes
+    (classes, named(text, units, &commits, &files))
+}
+
+/// Returns the commits, files and hunks of a diff, those within others behind them.
+fn named(text: &str, units: &[Unit], commits: &[usize], files: &[File]) -> Vec<Named> {
+    let of_file = |file: &File| {
+        let hunks = file.hunks.iter().map(|hunk| (hunk.start - 1, Opens::Hunk));
+        [(file.header, Opens::File), (file.name, Opens::File)].into_iter().chain(hunks).collect::<Vec<_>>()
+    };
+    let commits = commits.iter().map(|&at| (at, Opens::Commit));
+    let mut opening: Vec<(usize, Opens)> = files.iter().flat_map(of_file).chain(commits).collect();
+    opening.sort_unstable_by_key(|(at, _)| *at);
+    opening.dedup_by_key(|(at, _)| *at);
+    // Shorter ones are not cut.
+    if opening.len() * SHORT_BYTES as usize > text.len() {
+        return Vec::new();
+    }
+    let mut ends = [units.len(); 3];
+    let mut named: Vec<Named> = Vec::with_capacity(opening.len());
+    for (at, opens) in opening.into_iter().rev() {
+        named.push(Named { units: at..ends[opens as usize], named_by: at });
+        ends[opens as usize..].fill(at);
+    }
+    named.reverse();
+    named
 }
 
 /// Marks what many hunks, files or lines of a hunk have in common, and what few have.

@@ -172,10 +172,15 @@ impl Segments {
         }
         let rules = form.rules();
         let (scans, mut terms) = severity::scans_and_terms(text, &units, rules.mask_quotes);
+        let mut nested = Vec::new();
         let mut classes = match form.kind {
             Kind::Log | Kind::Plain | Kind::Search | Kind::Json => log::classes(text, &units, &scans, &rules),
             Kind::Code => code::classes(text, &units, &scans),
-            Kind::Diff => diff::classes(text, &units),
+            Kind::Diff => {
+                let (classes, of_diff) = diff::classes(text, &units);
+                nested = of_diff;
+                classes
+            }
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
@@ -224,13 +229,15 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        let named = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { Vec::new() };
-        let pieces = units::join(text, &units, &classes, cuts, &named);
+        if matches!(form.kind, Kind::Plain | Kind::Log) {
+            nested = records.named(text.len());
+        }
+        let pieces = units::join(text, &units, &classes, cuts, &nested);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        let parents = Parents::of(text, &units, &pieces, &form, &named);
+        let parents = Parents::of(text, &units, &pieces, &form, &nested);
         (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 

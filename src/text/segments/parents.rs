@@ -1,5 +1,5 @@
 //! Finds for each piece of code, configuration or a record the line that says whose it is: the signature of its function, its
-//! section, its key, the name of the record. Under another one it would say something else.
+//! section, its key, the name of the record, the file of its diff. Under another one it would say something else.
 
 use crate::text::elision;
 
@@ -39,7 +39,8 @@ enum Form {
 pub struct Parents(Vec<u32>);
 
 impl Parents {
-    /// Finds the parents of `pieces`, which cover `text` and consist of `units`; `records` are those of a text without other structure.
+    /// Finds the parents of `pieces`, which cover `text` and consist of `units`; `records` are those of a text without other structure, or the
+    /// commits, files and hunks of a diff.
     /// O(n).
     pub fn of(text: &str, units: &[Unit], pieces: &[Span], detected: &Detected, records: &[Named]) -> Self {
         let Detected { kind, is_numbered, .. } = *detected;
@@ -87,8 +88,11 @@ impl Parents {
                 }
             }
         }
-        for Named { named_by, .. } in records {
-            parents[piece(*named_by)] = NONE;
+        // A name further down belongs to nothing: see `keep`.
+        for name in records.iter().map(|record| piece(record.named_by)) {
+            if parents[name] as usize >= name {
+                parents[name] = NONE;
+            }
         }
         Self(parents)
     }
@@ -234,6 +238,33 @@ mod tests {
         for (text, name) in [(blocks, "Elena Nagy\n"), (apart, "Elena Nagy\n"), (lines(card), "Elena Krug2\n")] {
             let short = short(&text, &["GV2NKNJ"]);
             assert!(short.contains(name) && short.matches("Elena").count() == 1, "{short}");
+        }
+    }
+
+    #[test]
+    fn a_changed_line_stands_under_its_commit_its_file_and_its_hunk() {
+        let hunk = |file: &str, at: usize| {
+            format!(
+                "@@ -{at},2 +{at},3 @@ def f{at}():\n     x = {file}_{at}\n+    y = {file}_{at}_added_line_of_its_own\n"
+            )
+        };
+        let of_file = |file: &str| format!("--- a/{file}\n+++ b/{file}\n{}{}", hunk(file, 10), hunk(file, 40));
+        let of_git =
+            |file: &str| format!("diff --git a/{file} b/{file}\nindex 63f0cd0..e873a00 100644\n{}", of_file(file));
+        let of_commit = |commit: &str| {
+            format!("commit {commit}\nAuthor: A\n\n    Change it\n\n{}{}", of_git("one.py"), of_git("two.py"))
+        };
+        let of_commit = |commit: &str| of_commit(commit).replace("added", commit);
+        let (git, plain) = (["one.py", "two.py"].map(of_git).concat(), ["one.py", "two.py"].map(of_file).concat());
+        let log = ["63f0cd0a1", "e873a0012"].map(of_commit).concat();
+        for (text, wanted) in [(git, "two.py_40_added"), (plain, "two.py_40_added"), (log, "two.py_40_e873a0012")] {
+            let short = short(&text, &[wanted]);
+            assert!(
+                short.contains("+++ b/two.py") && short.contains("def f40") && !short.contains("one.py"),
+                "{short}"
+            );
+            assert!(!short.contains("def f10") && !short.contains("63f0cd0a1"), "{short}");
+            assert_eq!(short.contains("commit e873a0012"), text.starts_with("commit"), "{short}");
         }
     }
 
