@@ -20,7 +20,7 @@ use super::limits::{self, longer_than};
 use super::notes::LeftOut;
 use super::pins::Pins;
 use super::plan::{Output, Plan, Receipt};
-use super::recall::{Quotes, most_tokens};
+use super::recall::Quotes;
 use super::{draft, fit, results};
 
 /// The price of a cached token relative to another. Source: price lists of OpenAI, Anthropic and DeepSeek, November 2026.
@@ -69,9 +69,6 @@ const EFFECTS: f64 = 0.5;
 /// Share of what a step keeps beside the newest group that such lines have in any case. With 0 the recorded trajectories
 /// reuse 0.948 of the prefix in place of 0.961, for steps come sooner.
 const LINES: f64 = 0.3;
-
-/// More than the tokens of a message beside its text.
-const QUOTES_FRAME: Tokens = Tokens(100);
 
 /// Bytes of a call for each token of its line, and most tokens of a line.
 const LINE_BYTES: usize = 2;
@@ -173,40 +170,29 @@ impl CompactionStep {
     }
 }
 
-/// Returns the last step of the conversation, or `None` where it needs none.
-///
-/// A request is a step, too, where it is over the budget with the quotes for its messages of the user: `exceed` says so of the
-/// request of the messages before an index, behind a step, with so many tokens beside other messages, where it may be.
+/// Returns the last step of the conversation, or `None` where it needs none. The requests of the messages before the indices
+/// `more` are steps in any case.
 ///
 /// O(messages).
-///
-/// # Errors
-///
-/// Those of `exceed`.
 pub fn last_step(
     view: &[Message<'_>],
     arrived: &Arrived,
     request: &Request<'_>,
-    mut exceed: impl FnMut(&CompactionStep, usize, Tokens) -> crate::Result<bool>,
-) -> crate::Result<Option<CompactionStep>> {
+    more: &[usize],
+) -> Option<CompactionStep> {
     let mut walk = Walk::new(view, arrived, request);
     if walk.overhead + arrived.tokens.iter().sum::<Tokens>() <= walk.budget {
-        return Ok(None);
+        return None;
     }
     let before_assistant = (1..view.len()).filter(|&index| view[index].role == Role::Assistant);
-    let mut last: Option<CompactionStep> = None;
+    let mut last = None;
     for at in before_assistant.chain([view.len()]) {
         walk.go_to(at);
-        let is_over = walk.fixed() + walk.used > walk.budget;
-        let is_exceeded = match &last {
-            Some(step) if !is_over && walk.may_exceed() => exceed(step, at, walk.fixed())?,
-            _ => false,
-        };
-        if is_over || is_exceeded {
+        if more.contains(&at) || walk.fixed() + walk.used > walk.budget {
             last = walk.step().or(last);
         }
     }
-    Ok(last)
+    last
 }
 
 /// Walks the requests of a conversation as sums of tokens.
@@ -237,8 +223,6 @@ struct Walk<'w, 'a> {
     effects_tokens: Tokens,
     /// Tokens of short messages of the user.
     said_tokens: Tokens,
-    /// Most tokens of the quotes for messages of the user behind the last step.
-    quotes_tokens: Tokens,
     pins: Pins<'w, 'w>,
 }
 
@@ -262,7 +246,6 @@ impl<'w, 'a> Walk<'w, 'a> {
             reasoned: 0,
             effects_tokens: Tokens::ZERO,
             said_tokens: Tokens::ZERO,
-            quotes_tokens: Tokens::ZERO,
             pins: Pins::new(&request.limits.pinned),
         }
     }
@@ -281,7 +264,6 @@ impl<'w, 'a> Walk<'w, 'a> {
             self.effects_tokens += message.tool_calls.iter().map(line_tokens).sum::<Tokens>();
             if message.role == Role::User && !is_note(message) {
                 self.last_user = Some(index);
-                self.quotes_tokens += most_tokens(self.request) + QUOTES_FRAME;
                 if tokens <= SHORT_TOKENS {
                     self.said_tokens += tokens;
                 }
@@ -292,13 +274,10 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.groups_in += self.groups[self.groups_in..].iter().take_while(|group| group.end <= at).count();
     }
 
+    /// Returns the tokens of overhead and system messages, rounded up to [`FIXED_STEPS`].
     fn fixed(&self) -> Tokens {
-        fixed_tokens(self.system, self.request)
-    }
-
-    /// Returns whether the request may be over the budget with its quotes.
-    fn may_exceed(&self) -> bool {
-        self.quotes_tokens > Tokens::ZERO && self.fixed() + self.used + self.quotes_tokens > self.budget
+        let step = (self.request.window_tokens / FIXED_STEPS).max(Tokens(1));
+        step * (self.overhead + self.system).0.div_ceil(step.0)
     }
 
     /// Decides the step at the current request, and assumes that it keeps as much as it may.
@@ -357,7 +336,6 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
         }
         self.reasoned = self.reasoned.max(before_last_user);
-        self.quotes_tokens = Tokens::ZERO;
         self.used = room.min(self.arrived_tokens - self.old_reasoning);
     }
 
@@ -379,12 +357,6 @@ impl<'w, 'a> Walk<'w, 'a> {
             (group.start..group.end).map(tokens).sum()
         })
     }
-}
-
-/// Returns the tokens of a request beside its other messages, rounded up to [`FIXED_STEPS`]; `system` are those of system messages.
-pub fn fixed_tokens(system: Tokens, request: &Request<'_>) -> Tokens {
-    let step = (request.window_tokens / FIXED_STEPS).max(Tokens(1));
-    step * (request.tools_tokens() + REPLY + system).0.div_ceil(step.0)
 }
 
 /// Returns an estimate of the line for a call with effects; 0 for other calls.

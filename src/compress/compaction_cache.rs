@@ -1,22 +1,17 @@
 //! Plans the next request of a conversation, and remembers its last step.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
 use crate::cache::{Allowance, Cache, STEPS};
 use crate::error::Result;
 use crate::message::Message;
-use crate::tokens::{BuildMixedHasher, Tokens};
 
 use super::compaction::{Arrived, CompactionStep, Made, last_step};
 use super::digest::Digest;
 use super::plan::Plan;
 use super::recall::Recalls;
 use super::{is_no_op, late};
-
-/// Most requests of which it is remembered whether quotes exceed the budget.
-const MOST_EXCEEDED: usize = 4_096;
 
 /// Steps remembered for all stateless calls.
 pub(super) static SHARED: LazyLock<CompactionCache> =
@@ -31,8 +26,6 @@ pub(super) static SHARED: LazyLock<CompactionCache> =
 pub struct CompactionCache {
     /// Most recently used first.
     made: Mutex<Vec<(u128, Arc<Made>)>>,
-    /// Whether quotes bring the request of some messages behind a step over the budget.
-    exceeded: Mutex<HashMap<u128, bool, BuildMixedHasher>>,
     allowance: Allowance,
 }
 
@@ -51,7 +44,7 @@ impl CompactionCache {
     }
 
     fn within(allowance: Allowance) -> Self {
-        Self { made: Mutex::default(), exceeded: Mutex::default(), allowance }
+        Self { made: Mutex::default(), allowance }
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<(u128, Arc<Made>)>> {
@@ -77,39 +70,23 @@ impl CompactionCache {
         }
         let plan = late::planned(view, request, view.len(), |view, _| {
             let arrived = Arrived::of(view, request);
-            let mut digests = Digests::default();
-            let exceed = |step: &CompactionStep, at: usize, fixed_tokens: Tokens| {
-                let key = digests.of(step, (at, fixed_tokens), view, request);
-                self.exceeds(key, || {
-                    let made = self.made(step, view, request)?;
-                    Ok(Recalls::of(&view[..at], step, &made, &arrived.tokens, request).exceed)
-                })
-            };
-            let Some(step) = last_step(view, &arrived, request, exceed)? else { return Ok(arrived.plan) };
-            let made = self.made(&step, view, request)?;
-            let recalls = Recalls::of(view, &step, &made, &arrived.tokens, request);
-            let mut plan = step.join(&made, arrived, view, request);
-            recalls.place(&mut plan, view, request);
-            Ok(plan)
+            // A request that quotes bring over the budget is a step, too.
+            let mut exceeded = Vec::new();
+            loop {
+                let Some(step) = last_step(view, &arrived, request, &exceeded) else { return Ok(arrived.plan) };
+                let made = self.made(&step, view, request)?;
+                let recalls = Recalls::of(view, &step, &made, &arrived.tokens, request);
+                match recalls.exceeded_at {
+                    Some(at) if exceeded.last() != Some(&at) => exceeded.push(at),
+                    _ => {
+                        let mut plan = step.join(&made, arrived, view, request);
+                        recalls.place(&mut plan, view, request);
+                        return Ok(plan);
+                    }
+                }
+            }
         })?;
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
-    }
-
-    /// Returns whether quotes bring a request with the hash `key` over the budget; `find` finds out.
-    fn exceeds(&self, key: u128, find: impl FnOnce() -> Result<bool>) -> Result<bool> {
-        let lock = || self.exceeded.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().get(&key).copied();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        // Outside the lock, for it is slow.
-        let exceeds = find()?;
-        let mut all = lock();
-        if all.len() >= MOST_EXCEEDED {
-            all.clear();
-        }
-        all.insert(key, exceeds);
-        Ok(exceeds)
     }
 
     fn made(&self, step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
@@ -117,7 +94,7 @@ impl CompactionCache {
         if !step.fits {
             return step.make(view, request).map(Arc::new);
         }
-        let key = digest(step, view, request).finish();
+        let key = key(step, view, request);
         let known = {
             let mut all = self.all();
             let found = all.iter().position(|(other, _)| *other == key);
@@ -150,14 +127,12 @@ impl CompactionCache {
 
 impl Cache for CompactionCache {
     fn bytes(&self) -> usize {
-        let exceeded = self.exceeded.lock().unwrap_or_else(PoisonError::into_inner).capacity();
-        self.all().iter().map(|(_, made)| made.bytes()).sum::<usize>() + exceeded * size_of::<(u128, bool)>()
+        self.all().iter().map(|(_, made)| made.bytes()).sum()
     }
 
     fn clear(&self) {
         let dropped = std::mem::take(&mut *self.all());
         drop(dropped);
-        *self.exceeded.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::default();
     }
 }
 
@@ -173,40 +148,8 @@ impl Made {
     }
 }
 
-/// The hashes of requests behind a step, each of which goes on from the one before.
-#[derive(Default)]
-struct Digests {
-    step: Option<CompactionStep>,
-    digest: Digest,
-    /// The messages before this index are in it.
-    until: usize,
-}
-
-impl Digests {
-    /// Returns a hash of everything that determines the request of the messages before `at`, behind a step, with `fixed_tokens` beside
-    /// other messages; O(bytes) of those that are new.
-    fn of(
-        &mut self,
-        step: &CompactionStep,
-        (at, fixed_tokens): (usize, Tokens),
-        view: &[Message<'_>],
-        request: &Request<'_>,
-    ) -> u128 {
-        if self.step != Some(*step) {
-            *self = Self { step: Some(*step), digest: digest(step, view, request), until: step.at };
-        }
-        for message in &view[self.until..at] {
-            self.digest.message(message);
-        }
-        self.until = at;
-        self.digest.number(fixed_tokens.0);
-        self.digest.number(request.budget_tokens().0);
-        self.digest.finish()
-    }
-}
-
 /// Returns a hash of everything that determines a step; system messages count without their text.
-fn digest(step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> Digest {
+fn key(step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     let mut hash = Digest::default();
     let limits = &request.limits;
     let (family, overhead_tokens) = request.counter().id();
@@ -226,5 +169,5 @@ fn digest(step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) ->
     for message in &view[..step.at] {
         hash.message(message);
     }
-    hash
+    hash.finish()
 }

@@ -14,9 +14,9 @@ use crate::conversation::{is_note, last_user_index, said, spoken};
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::envelope;
 use crate::text::rules::typed;
-use crate::tokens::Tokens;
+use crate::tokens::{REPLY, Tokens};
 
-use super::compaction::{CompactionStep, Made, fixed_tokens};
+use super::compaction::{CompactionStep, Made};
 use super::digest::Digest;
 use super::notes::{BETWEEN, takes_words, wanted_reasoning};
 use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
@@ -32,19 +32,14 @@ const MAX_TOKENS: Tokens = Tokens(2_000);
 /// Tokens that are left to what stands above the quotes where room is short.
 const HEADINGS: Tokens = Tokens(80);
 
-/// Returns the most tokens of the quotes for one message.
-pub(super) fn most_tokens(request: &Request<'_>) -> Tokens {
-    request.budget_tokens().share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS)
-}
-
 /// The quotes of a request.
 #[derive(Default)]
 pub(super) struct Recalls {
     quoted: Vec<Quoted>,
     /// Tokens of the request with them that are over the budget.
     over: Tokens,
-    /// Whether it is over the budget with them alone.
-    pub(super) exceed: bool,
+    /// The first request behind the step that they do not leave in the budget: that of the messages before this index.
+    pub(super) exceeded_at: Option<usize>,
 }
 
 /// What is quoted before the message at `question`.
@@ -103,13 +98,18 @@ impl Recalls {
     ) -> Self {
         let mut this = Self::default();
         let Some(last) = last_user_index(view).filter(|&last| last > step.at) else { return this };
-        let (budget, counter, most) = (request.budget_tokens(), request.counter(), most_tokens(request));
+        let (budget, counter) = (request.budget_tokens(), request.counter());
+        let most = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
         let is_system = |index: &usize| view[*index].role == Role::System;
         let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
-        let (mut used, mut quotes) = (fixed_tokens(system, request) + made.tokens, Tokens::ZERO);
+        let (mut used, mut quotes) = (request.tools_tokens() + REPLY + system + made.tokens, Tokens::ZERO);
+        let is_exceeded = |used: Tokens, quotes: Tokens| used <= budget && used + quotes > budget;
         let mut digest = Digest::default();
         for index in (step.at..view.len()).filter(|index| !is_system(index)) {
             let message = &view[index];
+            if message.role == Role::Assistant && index > step.at && this.exceeded_at.is_none() {
+                this.exceeded_at = is_exceeded(used, quotes).then_some(index);
+            }
             used += tokens[index];
             if index > last {
                 continue;
@@ -133,7 +133,7 @@ impl Recalls {
             }
         }
         this.over = used + quotes - budget;
-        this.exceed = used <= budget && this.over > Tokens::ZERO;
+        this.exceeded_at = this.exceeded_at.or(is_exceeded(used, quotes).then_some(view.len()));
         this
     }
 
