@@ -28,7 +28,7 @@ async def play(stage: Stage) -> None:
     half = TOKENS // 2
     for number, name in enumerate(NAMES):
         text = [prose(f"before {name}", half), SAID.get(number, ""), prose(f"behind {name}", half)]
-        stage.file(name, "\n".join(text))
+        stage.file(name, " ".join(text))
     await stage.say(f"Read all {FILES} files, one by one.")
     for said in TURNS:
         await stage.say(said)
