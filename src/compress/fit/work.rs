@@ -139,8 +139,8 @@ impl Fit<'_, '_, '_> {
 
     /// Takes the few parts of each earlier result that report a failure or differ from the others, newest first: usual lines of
     /// the newest results would leave them no room, and nobody asks for what was never seen. Of 740 odd lines in six to fourteen
-    /// results, steps lose 57 with this, 219 without. Of ten runs of 80 calls after the only message of the user, in which one failed, 12 % of the
-    /// tokens say why in all with this, in one where the last round is left out of it.
+    /// results, steps lose 57 with this, 219 without. Of ten runs of 80 calls after the only message of the user, in which one
+    /// failed, 12 % of the tokens say why in all with this, in one where the last round is left out of it.
     pub(super) fn take_odd(&self, selector: &mut Selector<'_>) {
         if !is_on(Mechanism::Classes) {
             return;

@@ -88,9 +88,9 @@ const SHORT_TALK: f32 = 8.0;
 const QUIET_TALK: f32 = 0.1;
 /// Factor of repeats and noise.
 const QUIET: f32 = 0.5;
-/// Errors and outliers; what stands beside an error, and headers. With the ends of a log among the former, 110 messages stand in place of 58 where
-/// 80 results have 12 % of their tokens: a call and the first line of its result each, and recall at 25, 50, 75 % is .751, .909, .981 in place of .751,
-/// .911, .981.
+/// Errors and outliers; what stands beside an error, and headers. With the ends of a log among the former, 110 messages stand in
+/// place of 58 where 80 results have 12 % of their tokens: a call and the first line of its result each, and recall at 25, 50,
+/// 75 % is .751, .909, .981 in place of .751, .911, .981.
 pub const STRIKING: f32 = 0.5;
 const HELPFUL: f32 = 0.1;
 /// A short result that stands out among those of its tool.
