@@ -83,12 +83,11 @@ class CompressingInSteps:
     """A `Compressor` that sees every request of a conversation, in a window with such a budget."""
 
     def __call__(self, messages: list[Message], max_tokens: int) -> list[Message]:
-        compressor = nanobot_context.Compressor(int(max_tokens / BUDGET_SHARE), MODEL)
+        compress = conversation(int(max_tokens / BUDGET_SHARE))
         for end, message in enumerate(messages):
             if message["role"] == "assistant" and end > 1:
-                compressor.compress(messages[:end])
-        result: list[Message] = compressor.compress(messages)
-        return result
+                compress(messages[:end])
+        return compress(messages)
 
 
 class Baseline:

@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluation import adapters
 from evaluation.adapters import Message
-from evaluation.page import Page, share
+from evaluation.page import Page, percent, share
 from evaluation.recall import OURS
 from evaluation.work import Job
 
@@ -19,6 +19,7 @@ WINDOW = "evaluation.adapters:protected_window"
 STEPS = "evaluation.adapters:in_steps"
 SEEDS = range(10)
 BUDGETS = (0.12, 0.25, 0.5)
+IN_STEPS = 0.25
 ABLATED = 0.12
 
 
@@ -88,10 +89,10 @@ class Talk:
 
         return " ".join(sentence() for _ in range(sentences))
 
-    def answer(self, *within: str, sentences: int = 16) -> str:
-        """Return an answer of several paragraphs with some texts among them."""
-        before = [self.prose(sentences // 4) for _ in range(2)]
-        return "\n\n".join([*before, *within, *(self.prose(sentences // 4) for _ in range(2))])
+    def answer(self, *within: str) -> str:
+        """Return an answer of four paragraphs with some texts among them."""
+        before, behind = ([self.prose(4) for _ in range(2)] for _ in range(2))
+        return "\n\n".join([*before, *within, *behind])
 
 
 WORDS = (
@@ -235,8 +236,7 @@ def plan(talk: Talk) -> None:
             boxes = ("x" if i < done else " " for i in range(len(steps)))
             listed = (f"- [{box}] {step}" for box, step in zip(boxes, steps, strict=True))
             lists.append("\n".join(listed))
-            text = json.dumps({"text": lists[-1]})
-            talk.call("write_plan", json.loads(text), "ok")
+            talk.call("write_plan", {"text": lists[-1]}, "ok")
         talk.look(number)
     *_, before, newest = lists
     talk.needed.append(newest)
@@ -334,7 +334,7 @@ def measure(spec: str, family: str) -> dict[float, Found]:
     for talk in talks(family):
         for budget, of_budget in found.items():
             room = int(adapters.count(talk.messages) * budget)
-            text = _text(compress(talk.messages, room), talk.messages[-1])
+            text = text_of(compress(talk.messages, room), talk.messages[-1])
             kept = fmean(needed in text for needed in talk.needed)
             of_budget.append((kept, kept < 1 and any(old in text for old in talk.outdated)))
     return {
@@ -343,12 +343,11 @@ def measure(spec: str, family: str) -> dict[float, Found]:
     }
 
 
-def _text(messages: list[Message], last: Message) -> str:
+def text_of(messages: list[Message], last: Message) -> str:
     """Return what a request says; what the user asks last is no answer."""
-    said = [message for message in messages if message is not last]
     asked = last["content"] if last["role"] == "user" else None
     parts: list[str] = []
-    for message in said:
+    for message in messages:
         content = message.get("content") or ""
         parts.append(content.replace(asked, "") if asked else content)
         for call in message.get("tool_calls") or []:
@@ -373,30 +372,18 @@ def write(page: Page, results: Mapping[Hashable, Any]) -> None:
         "protected window, in our tokens. `misleads`: share of all requests of ours in which only "
         "what it replaces is there."
     )
-    header = ["", *map(percent, BUDGETS), "in steps, 25 %", "window, 25 %"]
+    one = percent(IN_STEPS)
+    header = ["", *map(percent, BUDGETS), f"in steps, {one}", f"window, {one}", "misleads"]
     rows = []
     for family in FAMILIES:
         ours, steps, window = (results["case", spec, family] for spec in (OURS, STEPS, WINDOW))
-        rows.append(
-            [
-                family,
-                *(share(ours[budget].kept, 2) for budget in BUDGETS),
-                *(share(of[0.25].kept, 2) for of in (steps, window)),
-            ]
-        )
-    page.table([*header, "misleads"], [[*row, misled(results, row[0])] for row in rows])
-
-
-def misled(results: Mapping[Hashable, Any], family: str) -> str:
-    """Return how often ours misleads, by a fit or in steps, over all budgets."""
-    of = [results["case", spec, family][budget] for spec in (OURS, STEPS) for budget in BUDGETS]
-    return share(fmean(found.misleads for found in of), 2)
+        misleads = fmean(found.misleads for of in (ours, steps) for found in of.values())
+        kept = [ours[budget].kept for budget in BUDGETS]
+        kept += [of[IN_STEPS].kept for of in (steps, window)]
+        rows.append([family, *(share(value, 2) for value in [*kept, misleads])])
+    page.table(header, rows)
 
 
 def row(results: Mapping[Hashable, Any], spec: str) -> tuple[float, ...]:
     """Return what a compressor keeps of each family where mechanisms are switched off."""
     return tuple(results["case", spec, family][ABLATED].kept for family in FAMILIES)
-
-
-def percent(budget: float) -> str:
-    return f"{budget:.0%}".replace("%", " %")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evaluation import adapters
-from evaluation.page import Page, share
+from evaluation.page import Page, percent, share
 
 Message = dict[str, Any]
 
@@ -91,7 +91,7 @@ def write(page: Page) -> None:
         results = [message["content"] for message in out if message["role"] == "tool"]
         rows.append(
             [
-                f"{ratio:.0%}".replace("%", " %"),
+                percent(ratio),
                 f"{len(NUMBER.findall(text)):,}",
                 str(len(bad)),
                 ", ".join(sorted(set(bad))[:3]),

@@ -80,6 +80,10 @@ def share(value: float | None, digits: int = 3) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def percent(ratio: float) -> str:
+    return f"{ratio:.0%}".replace("%", " %")
+
+
 def shares(values: Sequence[float]) -> str:
     return " / ".join(f"{value:.2f}" for value in values)
 

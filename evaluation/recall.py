@@ -9,11 +9,12 @@ from statistics import fmean
 from typing import Any
 
 from evaluation import adapters
+from evaluation.page import percent
 from evaluation.tools import load, recordings, source_of
 from evaluation.work import Job
 
 RATIOS = (0.25, 0.5, 0.75)
-PERCENT = tuple(f"{ratio:.0%}".replace("%", " %") for ratio in RATIOS)
+PERCENT = tuple(map(percent, RATIOS))
 
 OURS = "evaluation.adapters:ours"
 NO_LEDGER = "evaluation.adapters:without_ledger"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from evaluation import adapters, cases, planted, user_cases
-from evaluation.page import Page, share
+from evaluation.page import Page, percent, share
 from evaluation.recall import (
     NO_LEDGER,
     NO_MECHANISM,
@@ -248,7 +248,7 @@ def write_ablation(page: Page, measured: Measured, results: Mapping[Hashable, An
     _ablated(page, [*header, *(f"planted {budget:,}" for budget in planted.BUDGETS)], recorded)
     page.text("The same of the user cases; of `marks`, what is positive is lost.")
     _ablated(page, user_cases.HEADER, lambda spec: results["users", spec].row())
-    page.text(f"The same of our own cases at {cases.percent(cases.ABLATED)} of their tokens.")
+    page.text(f"The same of our own cases at {percent(cases.ABLATED)} of their tokens.")
     _ablated(page, tuple(cases.FAMILIES), lambda spec: cases.row(results, spec))
 
 

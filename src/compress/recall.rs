@@ -4,8 +4,11 @@
 //! next step have the same ones, as long as they have room. They are a ledger: whoever reads it takes none of it for somebody's
 //! words.
 
+mod asked;
 mod passages;
+mod rating;
 mod shown;
+mod sources;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +23,8 @@ use super::compaction::{CompactionStep, Made};
 use super::digest::Digest;
 use super::notes::{BETWEEN, takes_words, wanted_reasoning};
 use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
-use passages::{QUESTION_BYTES, Search};
+use asked::QUESTION_BYTES;
+use passages::Search;
 
 /// Share of the budget for the quotes of a message, and their least and most tokens.
 ///

@@ -11,7 +11,7 @@ use crate::select::scoring::Author;
 use crate::text::bytes::FIRST_WIDE;
 use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, Said, Sentence, answered_in, is_firm, raise_corrections, said};
+use crate::text::rules::{Claim, Said, Sentence, answered_in, claim_at, is_firm, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
 
 use super::documents::SHORT_TOKENS;
@@ -222,11 +222,12 @@ fn weigh_routine(texts: &mut [(At, Said)], typed: usize) -> f32 {
         for Sentence { range, is_asked, form } in sentences {
             let is_routine = routines.get(&form.words).map(|routine| routine.differs);
             let raises = if *is_asked { raises_asked } else { raises };
-            let next = claims.partition_point(|(_, claim)| claim.end <= range.start);
-            match (is_routine, claims.get_mut(next).filter(|(_, claim)| claim.start < range.end)) {
-                (Some(true), Some((claim, of))) if of == range && !LASTING.contains(claim) => *claim = Claim::Stated,
-                (None, Some((claim, _))) if raises => *claim = Claim::Brief.max(*claim),
-                (None, None) if raises => claims.insert(next, (Claim::Brief, range.clone())),
+            match (is_routine, claim_at(claims, range)) {
+                (Some(true), Ok(at)) if claims[at].1 == *range && !LASTING.contains(&claims[at].0) => {
+                    claims[at].0 = Claim::Stated;
+                }
+                (None, Ok(at)) if raises => claims[at].0 = Claim::Brief.max(claims[at].0),
+                (None, Err(at)) if raises => claims.insert(at, (Claim::Brief, range.clone())),
                 _ => {}
             }
         }

@@ -132,6 +132,26 @@ pub struct Said {
     pub sentences: Vec<Sentence>,
 }
 
+impl Said {
+    /// Gives a sentence a claim of at least `claim`.
+    fn raise(&mut self, sentence: Range<usize>, claim: Claim) {
+        match claim_at(&self.claims, &sentence) {
+            Ok(at) => self.claims[at].0 = claim.max(self.claims[at].0),
+            Err(at) => self.claims.insert(at, (claim, sentence)),
+        }
+    }
+}
+
+/// Returns the index of the claim in a sentence, else the index that one would have.
+///
+/// # Errors
+///
+/// The latter.
+pub fn claim_at(claims: &[(Claim, Range<usize>)], sentence: &Range<usize>) -> Result<usize, usize> {
+    let at = claims.partition_point(|(_, claim)| claim.end <= sentence.start);
+    if claims.get(at).is_some_and(|(_, claim)| claim.start < sentence.end) { Ok(at) } else { Err(at) }
+}
+
 /// A sentence of the user.
 #[derive(Debug)]
 pub struct Sentence {

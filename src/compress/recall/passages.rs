@@ -3,70 +3,28 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::conversation::{groups, is_note};
-use crate::message::{Message, Role, Text, ToolCall};
-use crate::select::Asked;
-use crate::select::scoring::{Idf, asks_for_nothing};
+use crate::message::{Message, Role, ToolCall};
 use crate::select::within::{Cut, Question, within};
-use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::Marks;
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
-use crate::text::names::{capitals_beside, names};
 use crate::text::references::Reference;
-use crate::text::segments::{self, Kind};
-use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
+use crate::text::segments::Kind;
 use crate::tokens::{TokenCounter, Tokens};
 
+use super::asked::Terms;
+use super::rating::{MAX_GROUPS, Rating};
 use super::shown::Shown;
+use super::sources::{SHORT_TEXT, Source, sources, string};
 use crate::compress::compaction::Made;
-
-/// Bytes up to which every word asks, and up to which names do; more is material. And most terms: a text with more is about all of
-/// them.
-pub(super) const QUESTION_BYTES: usize = 240;
-const TASK_BYTES: usize = 2_000;
-const MAX_TERMS: usize = u128::BITS as usize;
-
-/// Most digits of a piece of a time, which is no name by itself.
-const MAX_PIECE_DIGITS: usize = 2;
-
-/// Most groups with a term for it to tell which reply a question points to, and what is about the same.
-const RARE: usize = 3;
-
-/// A passage has at least the weight of one term that so many groups have.
-const RARELY: usize = 2;
-
-/// Least weight, as a share of all that is asked for and of the best passage; and the most groups that are quoted.
-///
-/// With half of what is asked for, three quarters of the best passage's and three groups .690 of the evidence of meetings stays at
-/// half of the tokens, and .438 at a quarter, with these .710 and .473.
-const MIN_SHARE: f32 = 0.3;
-const BESIDE_BEST: f32 = 0.6;
-const MAX_GROUPS: usize = 4;
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
 const MAX_PASSAGES: usize = 32;
 
-/// Most groups with a passage that comes near the best one, where it has no name: of more none is meant.
-///
-/// Of 4,000 statements of one kind .13 of the tokens were quotes without it, and .01 are with it; evidence of meetings .432 and .427.
-const MAX_ABOUT: usize = 12;
-
-/// Weight of a term in another part of the passage's group: the words of a call may name what its result says.
-const NEARBY: f32 = 0.5;
-
 /// Most tokens of a quote for each passage in it.
 const PASSAGE_TOKENS: Tokens = Tokens(200);
-
-/// Most bytes of a record that is quoted whole: about [`PASSAGE_TOKENS`].
-const RECORD_BYTES: usize = 800;
-
-/// Most bytes of a text that is an answer, and most answers.
-const SHORT_TEXT: usize = 400;
-const MAX_ANSWERS: usize = 3;
 
 /// A search for what a message asks for.
 pub(super) struct Search<'s, 'v> {
@@ -108,10 +66,7 @@ impl Search<'_, '_> {
     /// Quotes what a question points to, by its place or form, in the reply with most of its rare terms, else the newest; `None` where
     /// the request shows it.
     fn pointed_to(&self, reference: Reference, rating: &Rating<'_, '_, '_>, shown: &Shown<'_>) -> Option<Quote> {
-        let named = |source: &Source<'_>| {
-            let found = source.found.iter().fold(0, |all, (_, found)| all | found);
-            (found & rating.rare).count_ones()
-        };
+        let named = |source: &Source<'_>| (source.has() & rating.rare).count_ones();
         let replies =
             rating.sources.iter().rev().filter(|source| source.role == Role::Assistant && !source.is_arguments);
         let meant = replies.filter_map(|source| {
@@ -341,298 +296,3 @@ impl Lost<'_, '_> {
 
 /// Share of its room that a quote fills: the rest is for marks, and for parts of more tokens than others.
 const FILLED: f32 = 0.8;
-
-/// What a message asks for.
-struct Terms {
-    terms: Vec<ShortTerm>,
-    asked: Asked,
-    /// The terms of each name, and of each other word with a capital inside a sentence.
-    names: Vec<u128>,
-    /// Those of names alone.
-    weighty: u128,
-    is_question: bool,
-}
-
-impl Terms {
-    /// Returns the terms of a question, or of the names of another text; none if there are too many.
-    fn of(text: &str, is_question: bool) -> Self {
-        let mut terms: Vec<ShortTerm> = Vec::new();
-        let mut add = |text: &str| {
-            scan(text, |term, start| {
-                let term = term.short();
-                let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
-                // The 25 of 03:25 names nothing.
-                let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
-                let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
-                // The stem of a long word is a term, too.
-                let asks =
-                    term.kind() != TermKind::LongWord && !asks_for_nothing(term) && !terms.contains(&term) && !is_piece;
-                terms.extend(asks.then_some(term));
-            });
-        };
-        if is_question {
-            add(text);
-        } else if text.len() <= TASK_BYTES {
-            for name in names(text) {
-                add(&text[name]);
-            }
-        }
-        if terms.len() > MAX_TERMS {
-            terms.clear();
-        }
-        let of = |name: &str| {
-            let mut bits = 0;
-            scan(name, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
-            bits
-        };
-        let ranges = names(text);
-        let mut names: Vec<u128> =
-            ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
-        let weighty = names.iter().fold(0, |all, name| all | name);
-        names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
-        names.retain(|&bits| bits != 0);
-        names.sort_unstable();
-        names.dedup();
-        let asked = Asked::of(terms.iter().copied());
-        Self { terms, asked, names, weighty, is_question }
-    }
-
-    fn all_names(&self) -> u128 {
-        self.names.iter().fold(0, |all, name| all | name)
-    }
-
-    /// Returns which of them are among the terms of a part.
-    fn found(&self, of_part: &[ShortTerm]) -> u128 {
-        let asked = of_part.iter().filter(|&&term| self.asked.contains(term));
-        let bits = asked.filter_map(|term| self.terms.iter().position(|other| other == term));
-        bits.fold(0, |found, bit| found | 1 << bit)
-    }
-
-    /// Returns the weight of each term; 0 for those that no group has.
-    fn weights(&self, by_group: &[u128]) -> Vec<f32> {
-        let idf = Idf::of(by_group.len());
-        let weight = |bit: usize| {
-            let having = by_group.iter().filter(|found| **found & 1 << bit != 0).count();
-            let factor = match self.terms[bit].kind() {
-                _ if having == 0 => return 0.0,
-                _ if self.weighty & 1 << bit != 0 => NAME,
-                TermKind::Pair => OF_PAIR,
-                _ => 1.0,
-            };
-            factor * idf.at(having)
-        };
-        (0..self.terms.len()).map(weight).collect()
-    }
-}
-
-/// Weight of a term of a name, and of a pair of characters, of which a word has several; that of others is 1.
-const NAME: f32 = 3.0;
-const OF_PAIR: f32 = 0.5;
-
-/// Returns the words in Latin letters of a text in a script without spaces, where they are names.
-fn latin(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
-    words.filter(|_| text.contains(is_han))
-}
-
-/// A text of the conversation.
-struct Source<'v> {
-    /// Number of messages of the user up to it.
-    turn: usize,
-    group: usize,
-    message: usize,
-    role: Role,
-    /// The call with these arguments, or with this result.
-    call: Option<&'v ToolCall<'v>>,
-    is_arguments: bool,
-    text: &'v str,
-    analysis: Arc<Analysis>,
-    /// The parts that have some of the terms, and which.
-    found: Vec<(usize, u128)>,
-}
-
-impl Source<'_> {
-    fn passage(&self, part: usize) -> &str {
-        self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
-    }
-
-    /// Returns the short record of a result, or of pasted data, that has the part's first term of these: its name alone says nothing.
-    fn record(&self, part: usize, terms: &Terms) -> Option<Range<usize>> {
-        let is_record = self.role == Role::Tool || self.analysis.is_material();
-        let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| is_record)?;
-        let mut at = None;
-        scan(&self.text[range.clone()], |term, start| {
-            at = at.or_else(|| terms.asked.contains(term.short()).then_some(range.start + start));
-        });
-        let record = segments::record(self.text, at?)?;
-        let start = record.end - self.text[record.clone()].trim_start().len();
-        Some(start..start + self.text[start..record.end].trim_end().len()).filter(|record| record.len() <= RECORD_BYTES)
-    }
-
-    /// Returns whether the user asks in a part.
-    fn asks(&self, part: usize) -> bool {
-        self.role == Role::User && self.passage(part).contains(['?', '？'])
-    }
-
-    /// Returns the short texts that answer this one, newest first: the result of a call's arguments, what the rest of its turn says to
-    /// a short message of the user, and the results that a short message of the model sums up.
-    fn answers<'t>(&self, sources: &'t [Self]) -> Vec<&'t Self> {
-        let is_own_result =
-            |other: &Self| matches!((self.call, other.call), (Some(call), Some(of)) if std::ptr::eq(call, of));
-        let is_of_turn = |other: &Self| self.text.len() <= SHORT_TEXT && self.turn == other.turn;
-        let is_answer = |other: &&Self| {
-            !other.is_arguments
-                && match (self.is_arguments, self.role) {
-                    (true, _) => is_own_result(other),
-                    (_, Role::User) => is_of_turn(other) && other.role != Role::User,
-                    (_, Role::Assistant) => is_of_turn(other) && other.role == Role::Tool,
-                    _ => false,
-                }
-        };
-        let mut answers: Vec<&Self> = sources.iter().rev().filter(is_answer).take(MAX_ANSWERS + 1).collect();
-        if self.role == Role::Assistant && answers.len() > MAX_ANSWERS {
-            answers.clear();
-        }
-        answers.truncate(MAX_ANSWERS);
-        answers.retain(|answer| answer.text.len() <= SHORT_TEXT);
-        answers
-    }
-}
-
-/// Returns the texts of the messages with the terms that they have. O(terms).
-fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
-    let (mut sources, mut turn) = (Vec::new(), 0);
-    for (group, range) in groups(view.iter().map(|message| message.role)).into_iter().enumerate() {
-        let calls = &view[range.start].tool_calls;
-        for (message, of) in (range.start..range.end).map(|message| (message, &view[message])) {
-            if of.role == Role::System || is_note(of) {
-                continue;
-            }
-            turn += usize::from(of.role == Role::User);
-            let answers = |call: &&ToolCall<'_>| {
-                call.id.is_some() && string(call.id.as_ref()) == string(of.tool_call_id.as_ref())
-            };
-            let answered = calls.iter().find(answers).filter(|_| of.role == Role::Tool);
-            let said = of.texts().map(|text| (text, answered, false));
-            let arguments = of.tool_calls.iter().map(|call| (string(call.arguments.as_ref()), Some(call), true));
-            for (text, call, is_arguments) in said.chain(arguments) {
-                let analysis = Analysis::of(text, if is_arguments { Form::Arguments } else { Form::Outlined });
-                let parts = analysis.ranges().map(|(_, range)| terms.found(&analysis.terms[range])).enumerate();
-                let found = parts.filter(|(_, found)| *found != 0).collect();
-                sources.push(Source { turn, group, message, role: of.role, call, is_arguments, text, analysis, found });
-            }
-        }
-    }
-    sources
-}
-
-fn string<'v>(text: Option<&Text<'v>>) -> &'v str {
-    text.map_or("", Text::as_str)
-}
-
-/// What each text has of what is asked for.
-struct Rating<'t, 's, 'q> {
-    sources: &'t [Source<'s>],
-    terms: &'q Terms,
-    by_group: Vec<u128>,
-    weights: Vec<f32>,
-    /// The terms that few groups have.
-    rare: u128,
-}
-
-impl<'t, 's, 'q> Rating<'t, 's, 'q> {
-    fn of(sources: &'t [Source<'s>], terms: &'q Terms) -> Self {
-        let mut by_group = vec![0; sources.last().map_or(0, |source| source.group + 1)];
-        for source in sources {
-            by_group[source.group] |= source.found.iter().fold(0, |all, (_, found)| all | found);
-        }
-        let weights = terms.weights(&by_group);
-        let having = |bit: u128| by_group.iter().filter(|found| **found & bit != 0).count();
-        let bits = (0..terms.terms.len()).map(|bit| 1 << bit);
-        let rare = bits.filter(|&bit| (1..=RARE).contains(&having(bit))).fold(0, |all, bit: u128| all | bit);
-        Self { sources, terms, by_group, weights, rare }
-    }
-
-    fn weight(&self, found: u128) -> f32 {
-        (0..self.weights.len()).filter(|bit| found & 1 << bit != 0).map(|bit| self.weights[bit]).sum()
-    }
-
-    /// Returns the parts that have most of the terms `about`: best first, then newest first.
-    fn best(&self, about: u128) -> Vec<(&'t Source<'s>, usize)> {
-        let mut rated: Vec<(f32, &Source<'_>, usize)> = Vec::new();
-        for source in self.sources {
-            let rate = |&(part, found): &(usize, u128)| {
-                let nearby = self.weight(self.by_group[source.group] & about & !found);
-                (self.weight(found & about) + NEARBY * nearby, source, part)
-            };
-            rated.extend(source.found.iter().map(rate));
-        }
-        // Equal ones stay in order.
-        rated.reverse();
-        rated.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-        let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
-        // A word in a script without spaces may be one pair of characters.
-        let is_wide = self.terms.terms.iter().all(|term| term.kind() == TermKind::Pair);
-        let rarely = Idf::of(self.by_group.len()).at(RARELY) * if is_wide { OF_PAIR } else { 1.0 };
-        let least = (best * BESIDE_BEST).max(self.weight(about) * MIN_SHARE).max(rarely);
-        rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
-    }
-
-    /// Returns whether the best passages are of so many groups that what they have is the subject of the conversation.
-    fn is_subject(&self, best: &[(&Source<'s>, usize)]) -> bool {
-        let Some(&(source, part)) = best.first() else { return false };
-        let names = self.terms.all_names();
-        let has_name =
-            self.terms.is_question && source.found.iter().any(|(other, found)| *other == part && found & names != 0);
-        let groups: BTreeSet<usize> = best.iter().map(|(source, _)| source.group).collect();
-        // A longer text has names that it does not ask for, as the heading of what is pasted.
-        let most = if self.terms.is_question { MAX_ABOUT } else { MAX_GROUPS };
-        !has_name && groups.len() > most
-    }
-
-    /// Returns each of several names that are asked for, with the words that belong to none.
-    fn subjects(&self) -> Vec<u128> {
-        let names = &self.terms.names;
-        let heaviest = names.iter().map(|&name| self.weight(name)).fold(0.0, f32::max);
-        let words = !self.terms.all_names();
-        let subjects: Vec<u128> = names
-            .iter()
-            .filter(|&&name| self.weight(name) > heaviest * LIKE_HEAVIEST)
-            .map(|name| name | words)
-            .take(MAX_SUBJECTS)
-            .collect();
-        if subjects.len() > 1 { subjects } else { Vec::new() }
-    }
-
-    /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words; of what the
-    /// user said also one of the user's with much of it, or with a rare word of it. Not where the user asks.
-    fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
-        let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
-        let names = has & self.terms.all_names();
-        let words = has & !names;
-        let is_named = |later: &Source<'_>, found: u128| {
-            names != 0 && found & names == names && (words == 0 || self.by_group[later.group] & words != 0)
-        };
-        let much = self.weight(has) * MUCH;
-        let is_said = |later: &Source<'_>, found: u128| {
-            (source.role, later.role) == (Role::User, Role::User)
-                && !later.analysis.is_material()
-                && (found & has & self.rare != 0 || self.weight(found & has) >= much)
-        };
-        let of = |later: &'t Source<'s>| {
-            let says = |&&(part, found): &&(usize, u128)| {
-                (is_named(later, found) || is_said(later, found)) && !later.asks(part)
-            };
-            let is_later = later.group > source.group;
-            later.found.iter().rev().filter(|_| is_later).find(says).map(|(part, _)| (later, *part))
-        };
-        self.sources.iter().rev().find_map(of)
-    }
-}
-
-/// Share of what a passage has of the question that one about the same has.
-const MUCH: f32 = 0.4;
-
-/// A name is asked for apart from others if its weight is this share of the heaviest one's; and how many are.
-const LIKE_HEAVIEST: f32 = 0.5;
-const MAX_SUBJECTS: usize = 6;

@@ -3,14 +3,13 @@
 //! Words of change tell it in a short sentence that neither asks nor is about the work at hand.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::claim::is_asked;
 use super::corrections::subjects_of;
 use super::lexicon::words;
 use super::typed::typed;
-use super::{Claim, Said, sentences_in};
+use super::{Claim, Said, claim_at, sentences_in};
 use crate::text::bytes::FIRST_WIDE;
 
 /// Most bytes and most words of a change.
@@ -76,8 +75,7 @@ pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, s
         }
         let mut changes = Vec::new();
         for sentence in typed(text).flat_map(|line| sentences_in(text, line)) {
-            let at = said.claims.partition_point(|(_, range)| range.end <= sentence.start);
-            let claim = said.claims.get(at).filter(|(_, range)| range.start < sentence.end).map(|(claim, _)| *claim);
+            let claim = claim_at(&said.claims, &sentence).ok().map(|at| said.claims[at].0);
             let words = &text[sentence.clone()];
             if claim.is_some_and(|claim| standing.contains(&claim)) {
                 subjects.extend(subjects_of(words));
@@ -87,17 +85,6 @@ pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, s
         }
         for sentence in changes {
             said.raise(sentence, Claim::Rule);
-        }
-    }
-}
-
-impl Said {
-    /// Gives a sentence a claim of at least `claim`.
-    pub fn raise(&mut self, sentence: Range<usize>, claim: Claim) {
-        let at = self.claims.partition_point(|(_, other)| other.end <= sentence.start);
-        match self.claims.get_mut(at) {
-            Some((other, range)) if range.start < sentence.end => *other = claim.max(*other),
-            _ => self.claims.insert(at, (claim, sentence)),
         }
     }
 }

@@ -172,13 +172,13 @@ impl Segments {
         }
         let rules = form.rules();
         let (scans, mut terms) = severity::scans_and_terms(text, &units, rules.mask_quotes);
-        let mut nested = Vec::new();
+        let mut of_diff = Vec::new();
         let mut classes = match form.kind {
             Kind::Log | Kind::Plain | Kind::Search | Kind::Json => log::classes(text, &units, &scans, &rules),
             Kind::Code => code::classes(text, &units, &scans),
             Kind::Diff => {
-                let (classes, of_diff) = diff::classes(text, &units);
-                nested = of_diff;
+                let (classes, named) = diff::classes(text, &units);
+                of_diff = named;
                 classes
             }
             Kind::Table => table::classes(text, &units, &scans),
@@ -229,15 +229,13 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        if matches!(form.kind, Kind::Plain | Kind::Log) {
-            nested = records.named(text.len());
-        }
-        let pieces = units::join(text, &units, &classes, cuts, &nested);
+        let named = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { of_diff };
+        let pieces = units::join(text, &units, &classes, cuts, &named);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        let parents = Parents::of(text, &units, &pieces, &form, &nested);
+        let parents = Parents::of(text, &units, &pieces, &form, &named);
         (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 

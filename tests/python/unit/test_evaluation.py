@@ -192,9 +192,7 @@ def measure(compress, cases, count):
 @pytest.mark.parametrize("family", cases.FAMILIES)
 def test_a_case_says_what_it_needs(family: str) -> None:
     [talk, *_] = cases.talks(family)
-    said = "\n".join(str(message.get("content")) for message in talk.messages)
-    calls = [call for message in talk.messages for call in message.get("tool_calls") or []]
-    said += json.dumps(calls).replace("\\\\n", "\n").replace('\\"', '"')
+    said = cases.text_of(talk.messages, talk.messages[-1])
     assert talk.needed
     for text in [*talk.needed, *talk.outdated]:
         assert text in said or all(line in said for line in text.split("\n"))

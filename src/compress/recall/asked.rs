@@ -1,0 +1,108 @@
+//! What a message asks for: the terms of its words or names.
+
+use crate::select::Asked;
+use crate::select::scoring::{Idf, asks_for_nothing};
+use crate::text::names::{capitals_beside, names};
+use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
+
+/// Bytes up to which every word asks, and up to which names do; more is material. And most terms: a text with more is about all of
+/// them.
+pub(super) const QUESTION_BYTES: usize = 240;
+const TASK_BYTES: usize = 2_000;
+const MAX_TERMS: usize = u128::BITS as usize;
+
+/// Most digits of a piece of a time, which is no name by itself.
+const MAX_PIECE_DIGITS: usize = 2;
+
+/// What a message asks for.
+pub(super) struct Terms {
+    pub(super) terms: Vec<ShortTerm>,
+    pub(super) asked: Asked,
+    /// The terms of each name, and of each other word with a capital inside a sentence.
+    pub(super) names: Vec<u128>,
+    /// Those of names alone.
+    weighty: u128,
+    pub(super) is_question: bool,
+}
+
+impl Terms {
+    /// Returns the terms of a question, or of the names of another text; none if there are too many.
+    pub(super) fn of(text: &str, is_question: bool) -> Self {
+        let mut terms: Vec<ShortTerm> = Vec::new();
+        let mut add = |text: &str| {
+            scan(text, |term, start| {
+                let term = term.short();
+                let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+                // The 25 of 03:25 names nothing.
+                let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
+                let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
+                // The stem of a long word is a term, too.
+                let asks =
+                    term.kind() != TermKind::LongWord && !asks_for_nothing(term) && !terms.contains(&term) && !is_piece;
+                terms.extend(asks.then_some(term));
+            });
+        };
+        if is_question {
+            add(text);
+        } else if text.len() <= TASK_BYTES {
+            for name in names(text) {
+                add(&text[name]);
+            }
+        }
+        if terms.len() > MAX_TERMS {
+            terms.clear();
+        }
+        let of = |name: &str| {
+            let mut bits = 0;
+            scan(name, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
+            bits
+        };
+        let ranges = names(text);
+        let mut names: Vec<u128> =
+            ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
+        let weighty = names.iter().fold(0, |all, name| all | name);
+        names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
+        names.retain(|&bits| bits != 0);
+        names.sort_unstable();
+        names.dedup();
+        let asked = Asked::of(terms.iter().copied());
+        Self { terms, asked, names, weighty, is_question }
+    }
+
+    pub(super) fn all_names(&self) -> u128 {
+        self.names.iter().fold(0, |all, name| all | name)
+    }
+
+    /// Returns which of them are among the terms of a part.
+    pub(super) fn found(&self, of_part: &[ShortTerm]) -> u128 {
+        let asked = of_part.iter().filter(|&&term| self.asked.contains(term));
+        let bits = asked.filter_map(|term| self.terms.iter().position(|other| other == term));
+        bits.fold(0, |found, bit| found | 1 << bit)
+    }
+
+    /// Returns the weight of each term; 0 for those that no group has.
+    pub(super) fn weights(&self, by_group: &[u128]) -> Vec<f32> {
+        let idf = Idf::of(by_group.len());
+        let weight = |bit: usize| {
+            let having = by_group.iter().filter(|found| **found & 1 << bit != 0).count();
+            let factor = match self.terms[bit].kind() {
+                _ if having == 0 => return 0.0,
+                _ if self.weighty & 1 << bit != 0 => NAME,
+                TermKind::Pair => OF_PAIR,
+                _ => 1.0,
+            };
+            factor * idf.at(having)
+        };
+        (0..self.terms.len()).map(weight).collect()
+    }
+}
+
+/// Weight of a term of a name, and of a pair of characters, of which a word has several; that of others is 1.
+const NAME: f32 = 3.0;
+pub(super) const OF_PAIR: f32 = 0.5;
+
+/// Returns the words in Latin letters of a text in a script without spaces, where they are names.
+fn latin(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
+    words.filter(|_| text.contains(is_han))
+}
