@@ -264,6 +264,27 @@ def edited_file(talk: Talk) -> None:
     talk.outdated.append(line)
 
 
+def changed_page(talk: Talk) -> None:
+    """A page is read twice, and the user asks what has changed."""
+    talk.say("user", "Watch the board of ferries.")
+    board = {
+        f"{talk.word()} {number}": f"{talk.random.randrange(24):02}:{talk.random.randrange(60):02}"
+        for number in range(60)
+    }
+    changed = talk.random.choice(list(board))
+    for number in range(80):
+        if number in (16, 40):
+            if number == 40:
+                talk.needed.append(f"{changed} leaves {board[changed]}")
+                board[changed] = "in the evening"
+            shown = "\n".join(f"{ferry} leaves {time}" for ferry, time in board.items())
+            talk.call("fetch", {"url": "https://ferries.example/board"}, shown)
+        talk.look(number)
+    talk.needed.append(f"{changed} leaves {board[changed]}")
+    talk.say("assistant", "Done.")
+    talk.say("user", "What has changed on the board?")
+
+
 def failed_call(talk: Talk) -> None:
     """A command fails, and nothing is done about it for long."""
     talk.say("user", "Prepare the release: tests, docs, changelog.")
@@ -303,6 +324,7 @@ FAMILIES: dict[str, Callable[[Talk], None]] = {
     "asked by name": asked_by_name,
     "plan": plan,
     "edited file": edited_file,
+    "changed page": changed_page,
     "failed call": failed_call,
     "corrected by the user": corrected_by_user,
 }
