@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::select::Asked;
-use crate::select::scoring::{Author, Document, asks_for_nothing};
+use crate::select::scoring::{Author, Document};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::sentences;
+use crate::text::stop_words::is_stop_word;
 use crate::text::terms::{ShortTerm, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, cuts};
@@ -208,7 +209,7 @@ impl Documents {
         let said = |document: &&Document| document.message == question && document.author != Author::Call;
         let of_question = self.documents.iter().filter(said);
         let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
-        let asked = Asked::of(terms.filter(|&term| !asks_for_nothing(term)));
+        let asked = Asked::of(terms.filter(|&term| !is_stop_word(term)));
         let mut named: HashMap<ShortTerm, (usize, usize)> = HashMap::new();
         for document in self.documents.iter().filter(|document| document.author != Author::System) {
             for &term in document.analysis.terms.iter().filter(|&&term| asked.contains(term)) {

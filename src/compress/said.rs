@@ -11,7 +11,7 @@ use crate::select::scoring::Author;
 use crate::text::bytes::FIRST_WIDE;
 use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, Said, Sentence, answered_in, claim_at, is_firm, raise_corrections, said};
+use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, is_firm, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
 
 use super::documents::SHORT_TOKENS;
@@ -113,7 +113,7 @@ impl Users {
             // A few words beside work hold until they are corrected; where all is talk, they are talk.
             let may_hold = |claim: &Claim| says_little && !is_talk || *claim >= Claim::Wish;
             let claims: Vec<Claim> = rare.iter().copied().filter(may_hold).collect();
-            raise_corrections(read, &claims, are_few || says_little, |_| true);
+            raise_corrections(read, &claims, are_few || says_little, Wanted::Kept);
         }
         // Among people who talk as much as each other no one is the model.
         let commitments = if says_little { rare_commitments(draft, &long) } else { Vec::new() };

@@ -19,7 +19,7 @@ use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tools::Effect;
 
-pub use relevance::{ANSWERS, Idf, asks_for_nothing};
+pub use relevance::{ANSWERS, Idf};
 
 use super::ablation::{Mechanism, is_on};
 use super::facts::{Asked, Fact, NONE, QueryMatch, TermIndex};

@@ -21,4 +21,5 @@ pub mod rules;
 pub mod segments;
 pub mod sentences;
 mod spelling;
+pub mod stop_words;
 pub mod terms;

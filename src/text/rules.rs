@@ -23,7 +23,7 @@ use lexicon::words;
 
 pub use answers::answered_in;
 pub use claim::{Claim, is_asked, is_firm};
-pub use corrections::raise_corrections;
+pub use corrections::{Wanted, raise_corrections};
 pub use typed::typed;
 
 /// Longest rule; longer sentences are pasted.
@@ -44,7 +44,7 @@ const RARE_BYTES: usize = 64;
 pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
     let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
-    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, is_firm);
+    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, Wanted::Standing);
     raise_changes(texts.iter().copied().zip(&mut all), &STANDING);
     let standing = |(text, said): (&&'t str, Said)| {
         let mut kept: Vec<Range<usize>> = Vec::new();

@@ -1,8 +1,9 @@
 //! What a message asks for: the terms of its words or names.
 
 use crate::select::Asked;
-use crate::select::scoring::{Idf, asks_for_nothing};
+use crate::select::scoring::Idf;
 use crate::text::names::{capitals_beside, names};
+use crate::text::stop_words::is_stop_word;
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 
 /// Bytes up to which every word asks, and up to which names do; more is material. And most terms: a text with more is about all of
@@ -38,7 +39,7 @@ impl Terms {
                 let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
                 // The stem of a long word is a term, too.
                 let asks =
-                    term.kind() != TermKind::LongWord && !asks_for_nothing(term) && !terms.contains(&term) && !is_piece;
+                    term.kind() != TermKind::LongWord && !is_stop_word(term) && !terms.contains(&term) && !is_piece;
                 terms.extend(asks.then_some(term));
             });
         };

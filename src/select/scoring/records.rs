@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::text::estimate::count;
 use crate::text::segments::{self, Kind};
+use crate::text::stop_words::is_stop_word;
 use crate::text::terms::scan;
 
 use super::relevance::Idf;
-use super::{Author, Document, Scoring, asks_for_nothing, mentioned};
+use super::{Author, Document, Scoring, mentioned};
 
 /// Least share of what the user asks for in a part that brings its record.
 pub const NAMED: f32 = 0.4;
@@ -37,7 +38,7 @@ impl Scoring {
     /// Returns how much a term counts among what is asked for.
     fn asked_weight(&self, id: u32, idf: &Idf) -> f32 {
         let fact = &self.facts[id as usize];
-        if asks_for_nothing(fact.term) {
+        if is_stop_word(fact.term) {
             return 0.0;
         }
         self.query_matches[id as usize].asked * idf.at(fact.mentions.into())

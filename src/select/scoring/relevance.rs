@@ -1,10 +1,10 @@
 //! Rates the relevance of parts and messages to the current question.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::LazyLock;
 
 use crate::text::estimate::count;
-use crate::text::terms::{ShortTerm, TermKind, scan};
+use crate::text::stop_words::is_stop_word;
+use crate::text::terms::{ShortTerm, TermKind};
 
 use super::super::facts::{Fact, QueryMatch};
 use super::records::{MOST_ASKED, NAMED};
@@ -13,16 +13,6 @@ use super::{Author, Document, Scoring, mentioned};
 /// BM25's `k1` and `b`. Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-
-/// Stop words of three letters and more, a language a line: English as in the usual lists, except "same", which has the stem of a name,
-/// of others what questions consist of. "Wer ist Kwiatek?" asks for one word.
-static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
-    let mut terms = HashSet::new();
-    scan(include_str!("stop_words.txt"), |term, _| {
-        terms.insert(term.short());
-    });
-    terms
-});
 
 /// Share of a message's relevance for its neighbours, by distance: a talk stays at a subject.
 const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
@@ -52,11 +42,6 @@ struct Asking {
     /// Mentions in texts that ask.
     mentions: u16,
     is_users: bool,
-}
-
-/// Returns whether a term is a stop word.
-pub fn asks_for_nothing(term: ShortTerm) -> bool {
-    STOP_WORDS.contains(&term)
 }
 
 impl Scoring {
@@ -125,7 +110,7 @@ impl Scoring {
         // user's that are hardly anywhere else.
         let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
             let has_answer = fact.mentions > asking.mentions && usize::from(fact.mentions) <= most;
-            let is_asked = asking.mentions > 0 && !STOP_WORDS.contains(&fact.term);
+            let is_asked = asking.mentions > 0 && !is_stop_word(fact.term);
             let weight = (query_match.asked * idf.at(fact.mentions.into())).max(0.0);
             let is_rare = asking.is_users && has_answer && usize::from(fact.mentions) <= most / 2;
             [
@@ -237,7 +222,7 @@ impl Scoring {
             lengths = (lengths.0 + document.analysis.terms.len(), lengths.1 + 1);
             if Some(document.message) == question {
                 for at in self.mentions(position) {
-                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(at));
+                    asked[self.numbers[at] as usize] = !is_stop_word(self.term(at));
                 }
             }
         }

@@ -29,6 +29,7 @@ enum Kind {
     Turn,
     Permit,
     State,
+    Plain,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,8 @@ static WORDS: LazyLock<Vec<(Kind, Place, Vec<&'static str>)>> = LazyLock::new(||
             "change" => Kind::Change,
             "turn" => Kind::Turn,
             "permit" => Kind::Permit,
-            _ => Kind::State,
+            "state" => Kind::State,
+            _ => Kind::Plain,
         };
         let place = match place {
             "start" => Place::Start,
@@ -98,7 +100,7 @@ fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>) -> b
     let lower = said.to_lowercase().replace('’', "'");
     let own: Vec<&str> = words(&lower).map(|(_, word)| word).collect();
     let has = |kind| WORDS.iter().any(|(of, place, phrase)| *of == kind && is_in(phrase, *place, &own, &lower));
-    if own.len() > MAX_WORDS {
+    if own.len() > MAX_WORDS || has(Kind::Plain) {
         return false;
     }
     let is_known = || subjects_of(said).any(|word| subjects.contains(&word));
@@ -182,6 +184,7 @@ mod tests {
         Always use Postgres. -> Back to SQLite, please.
         I drive a Volvo. -> I drive an Audi now.
         Never use emojis. -> Changed my mind, emojis are welcome.
+        Always use the new layout. -> On reflection, keep the old layout.
         Always ship with DHL. -> No more DHL, they lost a parcel.
         Ich wohne in Graz. -> Wir sind umgezogen, nach Linz.
         Immer auf Englisch antworten. -> Dann doch Deutsch.
@@ -237,5 +240,10 @@ mod tests {
         Teraz działa.
         还是报错。
         现在几点？
+        Back to work.
+        Back to the report.
+        Let's send the invoice now.
+        Forget the label.
+        还是算了。
         再试一次。";
 }

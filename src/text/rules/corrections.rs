@@ -3,14 +3,16 @@
 //! It has a word of the rule, of which the user hardly speaks otherwise, in few words.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::claim::is_asked;
+use super::claim::{is_asked, is_firm};
 use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
+use crate::text::stop_words::stop_words;
 use crate::tokens::BuildMixedHasher;
 
 /// Most mentions of a subject by the user, from the rule on: where rules are few, and where they are usual. With 5 for the latter, too,
@@ -88,8 +90,10 @@ const PERMITTING_WIDE: [&str; 5] = ["可以", "允许", "能", "いい", "괜찮
 /// Words that start rules of any subject.
 const STARTING_ANY: [&str; 9] = ["only", "do", "please", "let", "make", "always", "keep", "the", "you"];
 
-/// Words before a sentence that are no subject of it.
-const FILLERS: [&str; 9] = ["okay", "sure", "yeah", "yep", "yes", "well", "thanks", "please", "hello"];
+/// Words that are no subject of a sentence, besides stop words.
+const FILLERS: [&str; 7] = ["okay", "sure", "yeah", "yep", "well", "thanks", "hello"];
+
+static NO_SUBJECTS: LazyLock<HashSet<u64>> = LazyLock::new(|| stop_words().chain(FILLERS).flat_map(words_of).collect());
 
 /// A word of a rule.
 struct Subject {
@@ -103,16 +107,25 @@ struct Subject {
     newest: Option<(usize, Range<usize>)>,
 }
 
+/// What corrections are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those to be listed as what holds. One word of a rule tells what is about it if the rule is firm, for others a sentence also
+    /// begins as one of them does; and what asks for something is the work at hand.
+    Standing,
+    /// Those that stay in the conversation, where one too many does little harm: one word tells.
+    Kept,
+}
+
 type Subjects = HashMap<u64, Subject, BuildMixedHasher>;
 
 /// Gives the claim of a rule to the newest sentence that corrects it, in what the user says in `texts`, oldest first. What claims
-/// none of `claims` is no rule; `are_few` says whether these are few together. One word of a rule for which `is_enough` holds tells what
-/// is about it; for others a sentence also begins as one of them does. O(n).
+/// none of `claims` is no rule; `are_few` says whether these are few together. O(n).
 pub fn raise_corrections<'t>(
     texts: impl Iterator<Item = (&'t str, &'t mut Said)>,
     claims: &[Claim],
     are_few: bool,
-    is_enough: impl Fn(&str) -> bool + Copy,
+    wanted: Wanted,
 ) {
     let mut texts: Vec<_> = texts.collect();
     let is_rule = |claim: Claim| claims.contains(&claim);
@@ -123,7 +136,7 @@ pub fn raise_corrections<'t>(
     let is_rare = |subject: &Subject| subject.mentions <= max_mentions;
     let mut subjects = Subjects::default();
     for (index, (text, said)) in texts.iter().enumerate().skip(first).filter(|(_, (text, _))| text.len() <= max_bytes) {
-        read(index, text, said, (is_rule, is_enough), is_rare, &mut subjects);
+        read(index, text, said, (is_rule, wanted), is_rare, &mut subjects);
     }
     for Subject { claim, newest, .. } in subjects.into_values().filter(is_rare) {
         let Some((index, sentence)) = newest else { continue };
@@ -136,7 +149,7 @@ fn read(
     index: usize,
     text: &str,
     said: &Said,
-    (is_rule, is_enough): (impl Fn(Claim) -> bool, impl Fn(&str) -> bool),
+    (is_rule, wanted): (impl Fn(Claim) -> bool, Wanted),
     is_rare: impl Fn(&Subject) -> bool,
     subjects: &mut Subjects,
 ) {
@@ -151,10 +164,11 @@ fn read(
         let claim = claims.peek().filter(|(_, at)| at.start < sentence.end).map(|(claim, _)| *claim);
         let said = text[sentence.clone()].trim();
         let is_correction = said.len() <= MAX_BYTES && !is_asked(said);
-        let about =
-            subjects_of(said).any(|word| subjects.contains_key(&word)).then(|| About::of(said, claim, subjects));
+        let about = subjects_of(said)
+            .any(|word| subjects.contains_key(&word))
+            .then(|| About::of(said, claim, wanted, subjects));
         let rule = claim.filter(|claim| is_rule(*claim));
-        let new = rule.map(|claim| (claim, is_enough(said), forbids(said)));
+        let new = rule.map(|claim| (claim, wanted == Wanted::Kept || is_firm(said), forbids(said)));
         for word in subjects_of(said) {
             if let Some(subject) = subjects.get_mut(&word) {
                 subject.mentions += 1;
@@ -176,20 +190,23 @@ fn read(
 struct About {
     /// It may be what a rule forbids.
     is_order: bool,
+    /// It is the work at hand: "Print the label", behind what a label must have.
+    is_work: bool,
     is_same_request: bool,
     permits: bool,
 }
 
 impl About {
-    fn of(said: &str, claim: Option<Claim>, subjects: &Subjects) -> Self {
+    fn of(said: &str, claim: Option<Claim>, wanted: Wanted, subjects: &Subjects) -> Self {
         let permits = has_word(said, &PERMITTING, &PERMITTING_WIDE);
         let is_wish = matches!(claim, Some(Claim::Wish | Claim::Order));
         let is_order = is_wish || !permits && starts_with_forbidden(said, subjects);
-        Self { is_order, is_same_request: starts_as_known(said, subjects), permits }
+        let is_work = is_wish && wanted == Wanted::Standing;
+        Self { is_order, is_work, is_same_request: starts_as_known(said, subjects), permits }
     }
 
     fn corrects(&self, subject: &Subject) -> bool {
-        let is_about = subject.is_enough || self.is_same_request || subject.forbids && self.permits;
+        let is_about = subject.is_enough && !self.is_work || self.is_same_request || subject.forbids && self.permits;
         is_about && !(self.is_order && subject.forbids)
     }
 }
@@ -221,19 +238,23 @@ fn has_word(said: &str, words: &[&str], wide: &[&str]) -> bool {
 
 /// Returns the hashes of the words that may name a subject; in scripts without spaces, of each two characters.
 pub fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
-    let named = said.split(|c: char| WIDE.contains(&c) || !c.is_alphanumeric());
-    let is_filler = |word: &str| FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(word));
-    let named = named.filter(move |word| word.len() >= MIN_WORD_BYTES && !is_filler(word)).map(|word| {
-        let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
-        xxh3_64(word.strip_suffix('s').unwrap_or(&word).as_bytes())
-    });
+    let named = words_of(said).filter(|word| !NO_SUBJECTS.contains(word));
     let mut before = '\0';
     let pairs = (if said.is_ascii() { "" } else { said }).chars().filter_map(move |c| {
         let first = std::mem::replace(&mut before, c);
         (WIDE.contains(&first) && WIDE.contains(&c)).then(|| u64::from(first) << 32 | u64::from(c))
     });
     named.chain(pairs)
+}
+
+/// Returns the hashes of words with spaces between them, in one case and number.
+fn words_of(said: &str) -> impl Iterator<Item = u64> {
+    let words = said.split(|c: char| WIDE.contains(&c) || !c.is_alphanumeric());
+    words.filter(|word| word.len() >= MIN_WORD_BYTES).map(|word| {
+        let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
+        xxh3_64(word.strip_suffix('s').unwrap_or(&word).as_bytes())
+    })
 }
 
 #[cfg(test)]
@@ -244,9 +265,8 @@ mod tests {
     /// Returns the sentences of some messages that claim at least a wish.
     fn held<'t>(texts: &[&'t str]) -> Vec<&'t str> {
         let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
-        raise_corrections(texts.iter().copied().zip(&mut all), &[Claim::Rule, Claim::Wish, Claim::Fact], true, |_| {
-            true
-        });
+        let claims = [Claim::Rule, Claim::Wish, Claim::Fact];
+        raise_corrections(texts.iter().copied().zip(&mut all), &claims, true, Wanted::Kept);
         let held = |(text, said): (&&'t str, Said)| {
             let held = said.claims.into_iter().filter(|(claim, _)| *claim >= Claim::Wish);
             held.map(|(_, at)| text[at].trim()).collect::<Vec<_>>()
@@ -278,6 +298,22 @@ mod tests {
         let permitted = "You can touch the header now.";
         assert_eq!(standing(["Don't touch the header.", permitted]), [permitted]);
         assert_eq!(standing(["不要删除任何文件。", "删除旧日志。"]), [""; 0]);
+    }
+
+    #[test]
+    fn an_order_of_another_kind_with_a_word_of_a_rule_corrects_nothing() {
+        for (rule, order) in [
+            ("Never use more than two labels per parcel.", "Print the labels for parcel 7."),
+            ("Always write notes to notes/ with the date.", "Send the invoice to Anna for the file."),
+            ("Send the report to Anna every Monday.", "Put the date on the report."),
+        ] {
+            assert_eq!(standing_rules(&[rule, order])[1], [""; 0], "{order}");
+        }
+        for (rule, other) in
+            [("From now on use two labels.", "Use three labels."), ("Always use port 8080.", "Port 7070 it is.")]
+        {
+            assert_eq!(standing_rules(&[rule, other])[1], [other]);
+        }
     }
 
     #[test]

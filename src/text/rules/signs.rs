@@ -319,6 +319,9 @@ impl Signs {
             }
             Sign::Claims(Claim::Trait) if is_anywhere && (is_told(&PRONOUNS) || is_told(&SPEAKERS)) => {}
             Sign::Bound | Sign::Hint if clause.is_start && !self.is_open => {}
+            // "No, the second report."
+            Sign::Claims(Claim::Rule)
+                if clause.is_first && !is_anywhere && found.rest.is_empty() && found.behind.starts_with(',') => {}
             _ => {
                 self.meet(sign);
                 if is_anywhere && matches!(sign, Sign::Claims(Claim::Rule) | Sign::Setting) {

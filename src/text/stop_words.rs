@@ -1,0 +1,28 @@
+//! Words that name nothing.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::terms::{ShortTerm, scan};
+
+/// Stop words of three letters and more, a language a line: English as in the usual lists, except "same", which has the stem of a name,
+/// of others what questions consist of. "Wer ist Kwiatek?" asks for one word.
+const WORDS: &str = include_str!("stop_words.txt");
+
+static TERMS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
+    let mut terms = HashSet::new();
+    scan(WORDS, |term, _| {
+        terms.insert(term.short());
+    });
+    terms
+});
+
+/// Returns whether a term is a stop word.
+pub fn is_stop_word(term: ShortTerm) -> bool {
+    TERMS.contains(&term)
+}
+
+/// Iterates over the stop words.
+pub fn stop_words() -> impl Iterator<Item = &'static str> {
+    WORDS.split_whitespace()
+}
