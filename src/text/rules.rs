@@ -15,6 +15,7 @@ mod typed;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::bytes::FIRST_WIDE;
 use super::sentences::sentences;
 use changes::raise_changes;
 use claim::claim;
@@ -204,12 +205,18 @@ pub fn said(text: &str) -> Said {
 }
 
 impl Said {
-    /// Returns a sentence, with the one before it if it only says "him" or "that": it is shown without the others later.
+    /// Returns a sentence, with those before it that tell what it is about: it is shown without the others later.
     fn with_antecedent(&self, text: &str, sentence: &Range<usize>) -> Range<usize> {
-        let before = self.sentences.partition_point(|known| known.range.start < sentence.start).checked_sub(1);
-        let start = before.map_or(sentence.start, |before| self.sentences[before].range.start);
-        let is_near = sentence.end - start <= MAX_RULE_BYTES && !text[start..sentence.start].contains('\n');
-        let start = if is_near && points_back(&text[sentence.clone()]) { start } else { sentence.start };
+        let at = self.sentences.partition_point(|known| known.range.start < sentence.start);
+        let (mut first, mut start) = (sentence.clone(), sentence.start);
+        for Sentence { range: before, .. } in self.sentences[..at].iter().rev().take(MAX_ANTECEDENTS) {
+            let is_near = sentence.end - before.start <= MAX_RULE_BYTES && !text[before.start..start].contains('\n');
+            let said = &text[first];
+            if !is_near || !points_back(said) && !(is_bare(said) && introduces(&text[before.clone()])) {
+                break;
+            }
+            (first, start) = (before.clone(), before.start);
+        }
         start..sentence.end
     }
 
@@ -260,6 +267,15 @@ const SOMETHING: [&str; 14] =
     ["it", "that", "this", "these", "those", "das", "es", "ça", "cela", "eso", "isso", "это", "этого", "isto"];
 const IN_CHINESE: [char; 6] = ['他', '她', '它', '这', '那', '這'];
 
+/// Most sentences before one that tell what it is about: "Our client is Huber. He is deaf. Never call him."
+const MAX_ANTECEDENTS: usize = 2;
+
+/// Most words of a sentence that may leave out what it is about, and most bytes in Chinese: "Our client is Huber. Never call, only mail."
+const MAX_BARE_WORDS: usize = 4;
+const MAX_BARE_BYTES: usize = 30;
+const COPULAS: [&str; 14] =
+    ["is", "are", "named", "called", "ist", "sind", "heißt", "est", "sont", "es", "son", "é", "è", "jest"];
+
 /// Most words of a sentence whose "that" is named before it, and most bytes in Chinese.
 const MAX_POINTING_WORDS: usize = 6;
 const MAX_POINTING_BYTES: usize = 60;
@@ -270,13 +286,35 @@ fn points_back(sentence: &str) -> bool {
     let lower = said.to_lowercase();
     let words: Vec<&str> = words(&lower).map(|(_, word)| word).collect();
     let has = |of: &[&str]| words.iter().any(|word| of.contains(word));
-    let is_name = |word: &str| word.len() > 1 && word.starts_with(char::is_uppercase);
-    if said.split(' ').skip(1).any(is_name) {
+    if has_name(said) {
         return false;
     }
+    // "the full one"
+    let is_one = words.iter().skip_while(|word| **word != "the").any(|word| matches!(*word, "one" | "ones"));
     has(&SOMEBODY)
+        || is_one
         || words.len() <= MAX_POINTING_WORDS && has(&SOMETHING)
         || said.len() <= MAX_POINTING_BYTES && said.contains(IN_CHINESE)
+}
+
+/// Returns whether a word behind the first is written as a name.
+fn has_name(sentence: &str) -> bool {
+    let is_name = |word: &str| word.len() > 1 && word.starts_with(char::is_uppercase) && !word.starts_with("I'");
+    sentence.trim().split(' ').skip(1).any(is_name)
+}
+
+/// Returns whether a sentence is so short that what it is about may stand before it.
+fn is_bare(sentence: &str) -> bool {
+    let said = sentence.trim();
+    let is_short = !said.contains(|c| c >= FIRST_WIDE) || said.len() <= MAX_BARE_BYTES;
+    is_short && words(said).count() <= MAX_BARE_WORDS && !has_name(said)
+}
+
+/// Returns whether a sentence says who or what something is.
+fn introduces(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    let is_named = has_name(sentence) || sentence.contains(|c: char| c.is_ascii_digit());
+    is_named && words(&lower).any(|(_, word)| COPULAS.contains(&word)) || sentence.contains(['是', '叫', '姓'])
 }
 
 /// Iterates over the sentences in a range of `text`.
@@ -341,6 +379,20 @@ mod tests {
             ("The sky is blue. Never push to main.", vec!["Never push to main."]),
             ("Never push to main. Never do that.", vec!["Never push to main. Never do that."]),
             ("Hi there. Ask Anna first, always; she knows.", vec!["Ask Anna first, always; she knows."]),
+            (
+                "Our client is Huber. He is deaf. Never call him.",
+                vec!["Our client is Huber. He is deaf. Never call him."],
+            ),
+            (
+                "The IBAN ends in 7719. Never put the full one in a chat.",
+                vec!["The IBAN ends in 7719. Never put the full one in a chat."],
+            ),
+            (
+                "Kundin ist Fr. Öztürk. Nie anrufen, nur mailen.",
+                vec!["Kundin ist Fr. Öztürk. Nie anrufen, nur mailen."],
+            ),
+            ("I met Anna at 9. Never push to main.", vec!["Never push to main."]),
+            ("客户是聋人。不要打电话。", vec!["客户是聋人。不要打电话。"]),
             ("小王是我前男友。不要再提他。", vec!["小王是我前男友。不要再提他。"]),
         ] {
             assert_eq!(standing_rules(&[text]), [rules], "{text}");
