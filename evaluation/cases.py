@@ -210,14 +210,19 @@ def asked_by_place(talk: Talk) -> None:
 
 
 def asked_by_name(talk: Talk) -> None:
-    """The user asks for a function of a file that was read long ago."""
+    """The user asks for a function of a file that was read long ago, and that others call."""
     talk.say("user", "Review the code.")
     name = "settle_ledger"
-    wanted = talk.function(name)
+    signature, *body = talk.function(name).split("\n")
+    steps = (f"    {talk.word()}_{i} = self.load({talk.word()!r})" for i in range(15))
+    wanted = "\n".join([signature, *steps, *body])
     for number in range(70):
         if number == 15:
             parts = [talk.code(6), wanted, talk.code(6)]
             talk.call("read_file", {"path": "src/books.py"}, "\n\n".join(parts))
+        elif number in range(20, 50, 6):
+            call = f"{talk.word()} = books.{name}({number})"
+            talk.call("read_file", {"path": f"src/use_{number}.py"}, f"{talk.code(5)}\n\n{call}")
         else:
             talk.look(number)
     talk.say("assistant", "Done.")

@@ -9,7 +9,7 @@ use crate::select::scoring::{Author, Document};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
-use crate::text::sentences::sentences;
+use crate::text::sentences::{questions, sentences};
 use crate::text::stop_words::is_stop_word;
 use crate::text::terms::{ShortTerm, scan};
 
@@ -29,6 +29,9 @@ const MOST_TERMS: usize = 16;
 const MOST_MEANT: usize = 2;
 const MOST_BETWEEN: usize = 64;
 
+/// A message with more questions is a task.
+const MOST_QUESTIONS: usize = 4;
+
 /// A term in more parts is the subject of the conversation.
 const MOST_PARTS: usize = 4;
 
@@ -42,7 +45,9 @@ impl Documents {
         if let Some((document, ranges)) = &pointed_to {
             self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
         }
-        self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
+        for (rare, asked) in apart(draft, question, rare, asked) {
+            self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
+        }
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -222,6 +227,33 @@ impl Documents {
         let is_rare = |messages: usize| (2..=most).contains(&messages);
         named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
     }
+}
+
+/// Returns the rare terms of each question in a message, all together where it has but one.
+fn apart(draft: &Draft<'_, '_>, question: usize, rare: Vec<ShortTerm>, asked: Asked) -> Vec<(Vec<ShortTerm>, Asked)> {
+    let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+    let mut apart: Vec<Vec<ShortTerm>> = Vec::new();
+    for text in pieces.map(|(piece, _)| draft.text(question, piece)) {
+        for one in questions(text) {
+            let mut terms = Vec::new();
+            scan(&text[one], |term, _| {
+                let term = term.short();
+                let is_new = asked.contains(term) && !terms.contains(&term) && rare.contains(&term);
+                terms.extend(is_new.then_some(term));
+            });
+            if !terms.is_empty() && !apart.contains(&terms) {
+                apart.push(terms);
+            }
+        }
+    }
+    if !(2..=MOST_QUESTIONS).contains(&apart.len()) {
+        return vec![(rare, asked)];
+    }
+    let with_asked = |terms: Vec<ShortTerm>| {
+        let asked = Asked::of(terms.iter().copied());
+        (terms, asked)
+    };
+    apart.into_iter().map(with_asked).collect()
 }
 
 /// Returns the sentences of a text with what is asked for; `None` where that is its subject.

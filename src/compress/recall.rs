@@ -17,13 +17,13 @@ use crate::conversation::{is_note, last_user_index, said, spoken};
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::envelope;
 use crate::text::rules::typed;
+use crate::text::sentences::QUESTION_BYTES;
 use crate::tokens::{REPLY, Tokens};
 
 use super::compaction::{CompactionStep, Made};
 use super::digest::Digest;
 use super::notes::{BETWEEN, takes_words, wanted_reasoning};
 use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
-use asked::QUESTION_BYTES;
 use passages::Search;
 
 /// Share of the budget for the quotes of a message, and their least and most tokens.

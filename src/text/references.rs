@@ -6,6 +6,7 @@ mod words;
 
 use std::ops::Range;
 
+use crate::text::sentences::QUESTION_BYTES;
 use lists::{Choice, Label};
 use words::{Shape, Sign, WORDS};
 
@@ -13,9 +14,6 @@ use words::{Shape, Sign, WORDS};
 const MAX_CHOICE_BYTES: usize = 48;
 const MAX_CHOICE_WORDS: usize = 5;
 const MAX_LETTER_WORDS: usize = 2;
-
-/// Most bytes of a question that points to something.
-const MAX_QUESTION_BYTES: usize = 240;
 
 /// What a question points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +25,7 @@ pub struct Reference {
 impl Reference {
     /// Returns what a question points to: "Let's take the second option.", "Show me the table from before." O(n).
     pub fn of(question: &str) -> Option<Self> {
-        if question.len() > MAX_QUESTION_BYTES {
+        if question.len() > QUESTION_BYTES {
             return None;
         }
         let lower = question.to_lowercase();

@@ -25,6 +25,38 @@ pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// Bytes up to which every word of a text asks; more is a task, or material.
+pub const QUESTION_BYTES: usize = 240;
+
+/// Fewest bytes of a sentence that may ask for several things.
+const MIN_SEVERAL_BYTES: usize = 60;
+
+/// What stands between the parts of such a sentence.
+const BETWEEN: [&str; 9] = [", ", "，", "、", "；", " and ", " und ", " et ", " y ", " и "];
+
+/// Returns what a text may ask for one by one: its sentences, and the parts of longer ones; nothing of a text that is no question.
+/// O(n).
+pub fn questions(text: &str) -> Vec<Range<usize>> {
+    let mut questions = Vec::new();
+    if text.len() > QUESTION_BYTES {
+        return questions;
+    }
+    for sentence in sentences(text) {
+        let mut start = sentence.start;
+        while sentence.len() >= MIN_SEVERAL_BYTES {
+            let rest = &text[start..sentence.end];
+            let Some((at, between)) = BETWEEN.iter().filter_map(|between| Some((rest.find(between)?, between))).min()
+            else {
+                break;
+            };
+            questions.push(start..start + at);
+            start += at + between.len();
+        }
+        questions.push(start..sentence.end);
+    }
+    questions
+}
+
 /// Most bytes of what stands before a number that starts an item: blanks, a bullet.
 const MAX_MARK_BYTES: usize = 16;
 

@@ -3,12 +3,11 @@
 use crate::select::Asked;
 use crate::select::scoring::Idf;
 use crate::text::names::{capitals_beside, names};
+use crate::text::sentences::questions;
 use crate::text::stop_words::is_stop_word;
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 
-/// Bytes up to which every word asks, and up to which names do; more is material. And most terms: a text with more is about all of
-/// them.
-pub(super) const QUESTION_BYTES: usize = 240;
+/// Bytes up to which the names of a text ask; more is material. And most terms: a text with more is about all of them.
 const TASK_BYTES: usize = 2_000;
 const MAX_TERMS: usize = u128::BITS as usize;
 
@@ -21,6 +20,8 @@ pub(super) struct Terms {
     pub(super) asked: Asked,
     /// The terms of each name, and of each other word with a capital inside a sentence.
     pub(super) names: Vec<u128>,
+    /// The terms of each of several questions.
+    pub(super) questions: Vec<u128>,
     /// Those of names alone.
     weighty: u128,
     pub(super) is_question: bool,
@@ -58,6 +59,12 @@ impl Terms {
             scan(name, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
             bits
         };
+        let mut questions: Vec<u128> =
+            if is_question { questions(text).into_iter().map(|range| of(&text[range])).collect() } else { Vec::new() };
+        questions.retain(|&bits| bits != 0);
+        if questions.len() < 2 {
+            questions.clear();
+        }
         let ranges = names(text);
         let mut names: Vec<u128> =
             ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
@@ -67,7 +74,7 @@ impl Terms {
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
-        Self { terms, asked, names, weighty, is_question }
+        Self { terms, asked, names, questions, weighty, is_question }
     }
 
     pub(super) fn all_names(&self) -> u128 {

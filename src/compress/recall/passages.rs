@@ -57,8 +57,9 @@ impl Search<'_, '_> {
         if quotes.is_empty() || !terms.names.is_empty() {
             let mut lost = Self::lost(&rating, shown);
             lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
-            let share = self.max_tokens / ((lost.len() + quotes.len()) as u64).max(1);
-            quotes.extend(lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share)));
+            let shares = quotes.len() as u64 + lost.iter().map(Lost::shares).sum::<u64>();
+            let share = self.max_tokens / shares.max(1);
+            quotes.extend(lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share * lost.shares())));
         }
         (!quotes.is_empty()).then(|| ledger::quotes(&quotes, self.language))
     }
@@ -98,7 +99,8 @@ impl Search<'_, '_> {
             None => role.name().to_owned(),
         };
         let counter = self.counter;
-        let max_tokens = if is_meant { max_tokens } else { max_tokens.min(PASSAGE_TOKENS * parts.len() as u64) };
+        let max_tokens =
+            if is_meant || lost.defines() { max_tokens } else { max_tokens.min(PASSAGE_TOKENS * parts.len() as u64) };
         let marks = Marks { language: self.language, archive_path: None };
         let tokens = counter.text(text);
         if tokens <= max_tokens {
@@ -120,7 +122,7 @@ impl Search<'_, '_> {
             return Vec::new();
         }
         lost.add(best.into_iter().take(MAX_PASSAGES), MAX_GROUPS);
-        for about in rating.subjects() {
+        for about in rating.subjects().into_iter().chain(terms.questions.iter().copied()) {
             let groups = lost.groups().len() + 1;
             lost.add(rating.best(about).into_iter().take(1), groups);
         }
@@ -262,6 +264,15 @@ impl<'t, 's> Lost<'t, 's> {
 }
 
 impl Lost<'_, '_> {
+    fn defines(&self) -> bool {
+        self.parts.iter().any(|&part| self.source.defines(part))
+    }
+
+    /// Returns how many shares of the room it has.
+    fn shares(&self) -> u64 {
+        if self.defines() { FUNCTION_SHARES } else { 1 }
+    }
+
     /// Returns the passages with what stands around them, up to a `share` of the text: more of what follows, which says what they
     /// are about. Of a table also the first line, of a record all of it.
     fn excerpt(&self, terms: &Terms, share: f32, marks: Marks<'_>) -> String {
@@ -293,6 +304,9 @@ impl Lost<'_, '_> {
         analysis.excerpt(text, &|part| keeps[part], marks)
     }
 }
+
+/// Shares of the room for a function that is asked for.
+const FUNCTION_SHARES: u64 = 3;
 
 /// Share of its room that a quote fills: the rest is for marks, and for parts of more tokens than others.
 const FILLED: f32 = 0.8;

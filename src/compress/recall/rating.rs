@@ -31,6 +31,9 @@ const MAX_ABOUT: usize = 12;
 /// Weight of a term in another part of the passage's group: the words of a call may name what its result says.
 const NEARBY: f32 = 0.5;
 
+/// Factor of a signature: calls of the function have the same name.
+const DEFINES: f32 = 2.0;
+
 /// What each text has of what is asked for.
 pub(super) struct Rating<'t, 's, 'q> {
     pub(super) sources: &'t [Source<'s>],
@@ -64,7 +67,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         for source in self.sources {
             let rate = |&(part, found): &(usize, u128)| {
                 let nearby = self.weight(self.by_group[source.group] & about & !found);
-                (self.weight(found & about) + NEARBY * nearby, source, part)
+                let factor = if source.defines(part) { DEFINES } else { 1.0 };
+                (factor * self.weight(found & about) + NEARBY * nearby, source, part)
             };
             rated.extend(source.found.iter().map(rate));
         }
@@ -106,7 +110,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
     }
 
     /// Returns the newest part behind `source` with all names of its `part`, in a group with some of its other words; of what the
-    /// user said also one of the user's with much of it, or with a rare word of it. Not where the user asks.
+    /// user said also one of the user's with much of it, or with a rare word of it. Not where the user asks; and behind a definition
+    /// only another, or a call.
     pub(super) fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
         let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
         let names = has & self.terms.all_names();
@@ -120,9 +125,11 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
                 && !later.analysis.is_material()
                 && (found & has & self.rare != 0 || self.weight(found & has) >= much)
         };
+        let defines = source.defines(part);
         let of = |later: &'t Source<'s>| {
             let says = |&&(part, found): &&(usize, u128)| {
-                (is_named(later, found) || is_said(later, found)) && !later.asks(part)
+                let is_version = !defines || later.is_arguments || later.defines(part);
+                is_version && (is_named(later, found) || is_said(later, found)) && !later.asks(part)
             };
             let is_later = later.group > source.group;
             later.found.iter().rev().filter(|_| is_later).find(says).map(|(part, _)| (later, *part))

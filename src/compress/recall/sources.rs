@@ -6,13 +6,14 @@ use std::sync::Arc;
 use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::segments;
+use crate::text::segments::{self, Kind};
 use crate::text::terms::scan;
 
 use super::asked::Terms;
 
-/// Most bytes of a record that is quoted whole: about 200 tokens.
+/// Most bytes of a record that is quoted whole: about 200 tokens. And of a function, which is code that somebody asks for.
 const RECORD_BYTES: usize = 800;
+const FUNCTION_BYTES: usize = 4_000;
 
 /// Most bytes of a text that is an answer, and most answers.
 pub(super) const SHORT_TEXT: usize = 400;
@@ -32,6 +33,8 @@ pub(super) struct Source<'v> {
     pub(super) analysis: Arc<Analysis>,
     /// The parts that have some of the terms, and which.
     pub(super) found: Vec<(usize, u128)>,
+    /// Those of them that are signatures of functions, in code that was read or written.
+    signatures: Vec<usize>,
 }
 
 impl Source<'_> {
@@ -44,17 +47,25 @@ impl Source<'_> {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }
 
+    /// Returns whether a part defines what it names, as the signature of a function does.
+    pub(super) fn defines(&self, part: usize) -> bool {
+        self.signatures.contains(&part)
+    }
+
     /// Returns the short record of a result, or of pasted data, that has the part's first term of these: its name alone says nothing.
+    /// Of a signature that is its function.
     pub(super) fn record(&self, part: usize, terms: &Terms) -> Option<Range<usize>> {
-        let is_record = self.role == Role::Tool || self.analysis.is_material();
+        let defines = self.defines(part);
+        let is_record = self.role == Role::Tool || self.analysis.is_material() || defines;
         let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| is_record)?;
         let mut at = None;
         scan(&self.text[range.clone()], |term, start| {
             at = at.or_else(|| terms.asked.contains(term.short()).then_some(range.start + start));
         });
-        let record = segments::record(self.text, at?)?;
+        let record = if self.is_arguments { in_string(self.text, at?) } else { segments::record(self.text, at?)? };
         let start = record.end - self.text[record.clone()].trim_start().len();
-        Some(start..start + self.text[start..record.end].trim_end().len()).filter(|record| record.len() <= RECORD_BYTES)
+        let most = if defines { FUNCTION_BYTES } else { RECORD_BYTES };
+        Some(start..start + self.text[start..record.end].trim_end().len()).filter(|record| record.len() <= most)
     }
 
     /// Returns whether the user asks in a part.
@@ -106,12 +117,61 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<
             for (text, call, is_arguments) in said.chain(arguments) {
                 let analysis = Analysis::of(text, if is_arguments { Form::Arguments } else { Form::Outlined });
                 let parts = analysis.ranges().map(|(_, range)| terms.found(&analysis.terms[range])).enumerate();
-                let found = parts.filter(|(_, found)| *found != 0).collect();
-                sources.push(Source { turn, group, message, role: of.role, call, is_arguments, text, analysis, found });
+                let found: Vec<(usize, u128)> = parts.filter(|(_, found)| *found != 0).collect();
+                let may_define = is_arguments || analysis.kind() == Some(Kind::Code);
+                let signatures = if may_define { signatures(text, &analysis, &found) } else { Vec::new() };
+                let role = of.role;
+                sources.push(Source {
+                    turn,
+                    group,
+                    message,
+                    role,
+                    call,
+                    is_arguments,
+                    text,
+                    analysis,
+                    found,
+                    signatures,
+                });
             }
         }
     }
     sources
+}
+
+/// Returns which of the parts `found` open with the signature of a function.
+fn signatures(text: &str, analysis: &Analysis, found: &[(usize, u128)]) -> Vec<usize> {
+    let mut found = found.iter().map(|(part, _)| *part).peekable();
+    let is_found = |(part, _): &(usize, _)| found.next_if_eq(part).is_some();
+    let signed = analysis.byte_ranges().enumerate().filter(is_found).filter(|(_, (_, range))| {
+        let line = text[range.clone()].trim_start().lines().next().unwrap_or_default();
+        segments::is_signature(line.trim_matches(['"', ' ']))
+    });
+    signed.map(|(part, _)| part).collect()
+}
+
+/// Returns the line around byte `at` of a string in JSON, with those below it that are further indented.
+fn in_string(text: &str, at: usize) -> Range<usize> {
+    const BREAK: &str = "\\n";
+    let line = text[..at].rfind(BREAK).map_or(0, |at| at + BREAK.len());
+    let start = text[line..at].rfind('"').map_or(line, |quote| line + quote + 1);
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = indent(&text[start..]);
+    let (mut end, mut next) = (text.len(), start);
+    while let Some(at) = text[next..].find(BREAK) {
+        let behind = next + at + BREAK.len();
+        let line = &text[behind..];
+        let is_blank = line.starts_with(BREAK);
+        if !is_blank && indent(line) <= own {
+            end = next + at;
+            break;
+        }
+        next = behind;
+    }
+    // The string may end before the next line break.
+    let mut quotes = text[start..end].match_indices('"');
+    let quote = quotes.find(|(at, _)| !text[start..start + at].ends_with('\\'));
+    start..quote.map_or(end, |(at, _)| start + at)
 }
 
 pub(super) fn string<'v>(text: Option<&Text<'v>>) -> &'v str {

@@ -296,6 +296,11 @@ const USUAL_ERRORS: usize = 8;
 /// Bytes of a member, or of several in one piece, that are searched for keys.
 const MAX_KEY_BYTES: usize = 64;
 
+/// Returns whether a line, perhaps numbered, opens a definition in code.
+pub fn is_signature(line: &str) -> bool {
+    code::is_signature(code::without_number(line).unwrap_or(line).trim())
+}
+
 /// Returns whether a line of a result reports an error.
 pub fn is_error(line: &str) -> bool {
     severity::scan(line, true).level >= severity::Level::Weak

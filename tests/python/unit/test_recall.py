@@ -162,6 +162,60 @@ def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
     assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
+@pytest.mark.parametrize(
+    "question", ["What does settle_row do?", "Well done. What is left? And show me settle_row."]
+)
+def test_a_function_is_quoted_whole_rather_than_its_callers(
+    question: str, *, is_changed: bool
+) -> None:
+    history, draw = run(""), random.Random(3)
+    lines = [
+        f"    {draw.choice(ENGLISH)}_{number} = load({draw.choice(ENGLISH)!r})"
+        for number in range(24)
+    ]
+    function = "\n".join(["def settle_row(self, limit=7):", *lines, "    return limit"])
+
+    def code(number: int, middle: str) -> str:
+        others = [f"def part_{number}_{other}(self):\n    return {other}" for other in range(9)]
+        return "\n\n".join([*others, middle, *others[::-1]])
+
+    put_call(history, 20, "read_file", {"path": "src/books.py"}, code(20, function))
+    for place in range(30, 70, 8):
+        caller = f"def call_{place}(self):\n    return self.settle_row({place})"
+        put_call(history, place, "read_file", {"path": f"src/use_{place}.py"}, code(place, caller))
+    if is_changed:
+        old, function = function, function.replace("limit=7", "limit=9")
+        edit = {"path": "src/books.py", "old_text": old, "new_text": function}
+        put_call(history, 25, "edit_file", edit, "Successfully edited src/books.py")
+    sent = str(compress_messages(asked(history, question), WINDOW)[-2]["content"])
+    assert all(line.strip().replace("'", "\\'") in sent.replace("'", "\\'") for line in lines)
+    assert function.split("\n", 1)[0] in sent
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When does the retention job run? Which pier has the ferry? Until when is the lease?",
+        "When does the retention job run, which pier has the ferry and until when is the lease?",
+    ],
+)
+def test_each_of_several_questions_is_answered(question: str) -> None:
+    draw = random.Random(2)
+    answers = {9: ASKED[0][0], 20: "The ferry waits at pier E7.", 31: ASKED[1][0]}
+    history: list[Message] = [{"role": "system", "content": "You help."}]
+    for turn in range(60):
+        said = f"{prose(draw, 12)} {answers.get(turn, '')} {prose(draw, 12)}"
+        history += [
+            {"role": "user", "content": "Tell me more."},
+            {"role": "assistant", "content": said},
+        ]
+    history.append({"role": "user", "content": question})
+    for sent in (compress_messages(history, WINDOW), fit_messages(history, 3_000).messages):
+        before = str(sent[:-1])
+        assert all(answer in before for answer in answers.values())
+
+
 def test_later_requests_have_the_same_quotes() -> None:
     said, question = ASKED[0]
     history = asked(run(said), question)
