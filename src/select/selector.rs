@@ -420,15 +420,15 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Runs `take`, and reverts it if more than `limit` is used after it.
-    pub fn take_within(&mut self, limit: f32, take: impl FnOnce(&mut Self)) {
+    /// Runs `take`, and reverts it if more than `limit` is used after it; returns whether it stands.
+    pub fn take_within(&mut self, limit: f32, take: impl FnOnce(&mut Self)) -> bool {
         let before = self.log.len();
         take(self);
-        if self.used > limit {
-            while self.log.len() > before {
-                self.give_up();
-            }
+        let fits = self.used <= limit;
+        while !fits && self.log.len() > before {
+            self.give_up();
         }
+        fits
     }
 
     /// Undoes the last choice.

@@ -212,7 +212,7 @@ impl Said {
         for Sentence { range: before, .. } in self.sentences[..at].iter().rev().take(MAX_ANTECEDENTS) {
             let is_near = sentence.end - before.start <= MAX_RULE_BYTES && !text[before.start..start].contains('\n');
             let said = &text[first];
-            if !is_near || !points_back(said) && !(is_bare(said) && introduces(&text[before.clone()])) {
+            if !(is_near && (points_back(said) || is_bare(said) && introduces(&text[before.clone()]))) {
                 break;
             }
             (first, start) = (before.clone(), before.start);
@@ -498,6 +498,19 @@ mod tests {
         assert_eq!(said(listing).typed_bytes, "Look.\nIt costs 3 or 4 euros, not 5.".len());
         let log = "never push this line of a log ok\n".repeat(1 << 14);
         assert!(found(&log).len() < 1 << 12, "what is far from both ends was pasted");
+    }
+
+    #[test]
+    fn a_line_in_words_that_stands_alone_was_typed() {
+        for alone in
+            ["2014-04-05 was the day we married.", "$5 is my limit.", "> my aunt sings.", "1234-5678 is the code"]
+        {
+            assert_eq!(said(alone).typed_bytes, alone.len(), "{alone}");
+            assert!(said(&format!("Look.\n{alone}\nBye.")).typed_bytes < alone.len(), "{alone}");
+        }
+        for other in ["$ npm install --save-dev", "{x: ok=3 err=0}", "{ \"a\": 1 }"] {
+            assert_eq!(said(other).typed_bytes, 0, "{other}");
+        }
     }
 
     #[test]

@@ -54,3 +54,23 @@ fn the_odd_line_of_a_block_stays_whoever_shows_it_with_the_words_beside_it() {
         }
     }
 }
+
+/// What the user says about a paste asks for something, and states nothing.
+#[test]
+fn the_words_above_what_many_messages_show_stay() {
+    let mut messages = Vec::new();
+    let own = |i: usize| format!("Can the {} lamp of hall {i} be seen from the door?", ["old", "red"][i % 2]);
+    for i in 0..40 {
+        let rows = if i % 4 == 1 {
+            lines(40, |row| format!("| item {} | {} |", row * i % 17, row * 37 % 89))
+        } else {
+            String::new()
+        };
+        messages.push(Owned::new(Role::User, format!("{}\n\n{rows}", own(i)).trim_end()));
+        messages.push(Owned::new(Role::Assistant, lines(12, |line| format!("Hall {i} has {} doors.", line * 7 % 11))));
+    }
+    messages.push(Owned::new(Role::User, "Ok."));
+    let short = text(&fit(&messages, 60));
+    let lost: Vec<String> = (5..40).step_by(4).map(own).filter(|own| !short.contains(own)).collect();
+    assert_eq!(lost, [""; 0]);
+}

@@ -1,13 +1,14 @@
 //! Takes the user's own words before anything else is weighed.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::conversation::{Group, is_note, said};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, normal, stands_alone};
+use crate::text::rules::{self, Claim, normal, stands_alone};
 
 use super::taken::{Parts, Taken};
 use super::{FRAMING, Fit};
@@ -56,6 +57,10 @@ const SHORT_REPLIES_SHARE: f32 = 0.1;
 
 /// Share of the room for what the request asks for by name.
 const ASKED_SHARE: f32 = 0.3;
+
+/// Most bytes of a paragraph beside a paste. Of three sentences before a table, code or a mail 58, 56, 63 of 90 stay at 30 % of the
+/// tokens without these, with them 90, 84, 90.
+const MAX_END_BYTES: usize = 400;
 
 /// Share of the room up to which a request stays whole, and the tokens up to which it always does.
 const REQUEST_SHARE: f32 = 0.25;
@@ -236,12 +241,16 @@ impl Fit<'_, '_, '_> {
             text.or_else(|| message().map(|message| normal(&said(message))))
                 .is_some_and(|text| said_before.insert(text))
         };
-        let requests = requests.into_iter().filter(is_short).filter(|position| is_new(position));
-        for position in requests.take(talk.most_requests) {
-            selector.take_within(room(talk.own_share), |selector| match answers.get(&position) {
+        let (limit, whole) = (room(talk.own_share), requests.iter().copied().filter(is_short).collect::<HashSet<_>>());
+        for position in self.said(&requests).filter(|position| is_new(position)).take(talk.most_requests) {
+            let is_taken = selector.take_within(limit, |selector| match answers.get(&position) {
                 Some(pin) => pin.take(selector),
-                None => selector.take_whole(position),
+                None if whole.contains(&position) => selector.take_whole(position),
+                None => self.take_typed_ends(selector, position),
             });
+            if !is_taken {
+                selector.take_within(limit, |selector| self.take_typed_ends(selector, position));
+            }
         }
         self.take_answered(selector, self.limit(selector, ANSWERED_SHARE));
         if talk.says_little {
@@ -249,6 +258,26 @@ impl Fit<'_, '_, '_> {
         }
         self.settle_if_sure(selector);
         talk.is_work
+    }
+
+    /// Takes the first and the last paragraph that the user typed of a group, where these are short: what is said about a paste
+    /// stands before it or behind.
+    fn take_typed_ends(&self, selector: &mut Selector<'_>, position: usize) {
+        for block in selector.blocks(position) {
+            let Some(analysis) = &self.before[block].analysis else { continue };
+            let text = self.before(block);
+            let mut paragraphs: Vec<Range<usize>> = Vec::new();
+            for line in rules::typed(text) {
+                match paragraphs.last_mut().filter(|last| last.end == line.start) {
+                    Some(last) => last.end = line.end,
+                    None => paragraphs.push(line),
+                }
+            }
+            let (first, last) = (paragraphs.first(), paragraphs.last().filter(|_| paragraphs.len() > 1));
+            for range in first.into_iter().chain(last).filter(|range| range.len() <= MAX_END_BYTES) {
+                analysis.parts_in(range).for_each(|part| selector.take_part(block, part));
+            }
+        }
     }
 
     /// Returns how much of the conversation the user says.
@@ -318,6 +347,17 @@ impl Fit<'_, '_, '_> {
     /// Returns the tokens that sentences which hold from then on may always have.
     pub(super) fn few_tokens(&self) -> f32 {
         FEW_TOKENS.max(self.room * FEW_OF_ROOM)
+    }
+
+    /// Iterates over the groups of the user, those with a paste among them, in the order of `requests`.
+    fn said(&self, requests: &[usize]) -> impl Iterator<Item = usize> {
+        let first = requests.first().copied();
+        let is_users = |(_, group): &(usize, Group)| {
+            group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))
+        };
+        let mut all: Vec<usize> = self.before_newest().filter(is_users).map(|(position, _)| position).collect();
+        all.retain(|position| Some(*position) != first);
+        first.into_iter().chain(all.into_iter().rev())
     }
 
     /// Returns the groups of the user's requests, except pasted ones: the first, which names the task, then newest first.

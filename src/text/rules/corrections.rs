@@ -186,12 +186,18 @@ fn read(
     }
 }
 
+/// What a sentence asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Something to be done now: "Print the label", behind what a label must have.
+    Work,
+    /// Something else, perhaps what a rule forbids.
+    Other,
+}
+
 /// What a sentence with words of rules is to these.
 struct About {
-    /// It may be what a rule forbids.
-    is_order: bool,
-    /// It is the work at hand: "Print the label", behind what a label must have.
-    is_work: bool,
+    order: Option<Order>,
     is_same_request: bool,
     permits: bool,
 }
@@ -199,15 +205,19 @@ struct About {
 impl About {
     fn of(said: &str, claim: Option<Claim>, wanted: Wanted, subjects: &Subjects) -> Self {
         let permits = has_word(said, &PERMITTING, &PERMITTING_WIDE);
-        let is_wish = matches!(claim, Some(Claim::Wish | Claim::Order));
-        let is_order = is_wish || !permits && starts_with_forbidden(said, subjects);
-        let is_work = is_wish && wanted == Wanted::Standing;
-        Self { is_order, is_work, is_same_request: starts_as_known(said, subjects), permits }
+        let order = match claim {
+            Some(Claim::Wish | Claim::Order) if wanted == Wanted::Standing => Some(Order::Work),
+            Some(Claim::Wish | Claim::Order) => Some(Order::Other),
+            _ => (!permits && starts_with_forbidden(said, subjects)).then_some(Order::Other),
+        };
+        Self { order, is_same_request: starts_as_known(said, subjects), permits }
     }
 
     fn corrects(&self, subject: &Subject) -> bool {
-        let is_about = subject.is_enough && !self.is_work || self.is_same_request || subject.forbids && self.permits;
-        is_about && !(self.is_order && subject.forbids)
+        let is_about = subject.is_enough && self.order != Some(Order::Work)
+            || self.is_same_request
+            || subject.forbids && self.permits;
+        is_about && !(self.order.is_some() && subject.forbids)
     }
 }
 

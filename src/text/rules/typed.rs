@@ -15,6 +15,7 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let mail = mail(text, start);
     let mut rows = rows(text).peekable();
+    let is_alone = is_alone(&text[start..]);
     let (mut at, mut is_fenced, mut reported) = (0, false, 0);
     lines(text).filter_map(move |line| {
         let mut range = at..at + line.len();
@@ -32,8 +33,25 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let is_row = rows.peek().is_some_and(|rows| rows.contains(&range.start));
         let is_users =
             range.start >= start && !context.contains(&range.start) && !mail.contains(&range.start) && !is_row;
-        (is_users && !is_fence && !is_fenced && !is_reported && !is_material(line)).then_some(range)
+        (is_users && !is_fence && !is_fenced && !is_reported && (is_alone || !is_material(line))).then_some(range)
     })
+}
+
+/// Most bytes of a line that stands alone.
+const MAX_ALONE_BYTES: usize = 200;
+
+/// Returns whether a text is one line in words, as nobody pastes: "2014-04-05 was the day we married.", "$5 is my limit."
+fn is_alone(text: &str) -> bool {
+    const MIN_WORDS: usize = 3;
+    let bare = text.trim();
+    let is_word = |word: &&str| {
+        word.len() > 1
+            && word.trim_end_matches(['.', ',', '!']).bytes().all(|byte| byte.is_ascii_alphabetic() || byte >= 0x80)
+    };
+    bare.len() <= MAX_ALONE_BYTES
+        && !bare.contains('\n')
+        && !bare.starts_with(['<', '{', '/', '@'])
+        && bare.split(' ').filter(is_word).count() >= MIN_WORDS
 }
 
 /// Longest name of a header.
