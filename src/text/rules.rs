@@ -489,6 +489,14 @@ mod tests {
     }
 
     #[test]
+    fn what_holds_is_listed_in_many_languages() {
+        let rows = include_str!("../../tests/rust/standing.tsv").lines().filter(|row| !row.starts_with('#'));
+        let is_wrong = |(kind, text): &(&str, &str)| standing_rules(&[text])[0].is_empty() != (*kind == "passes");
+        let wrong: Vec<_> = rows.filter_map(|row| row.split_once('\t')).filter(is_wrong).collect();
+        assert_eq!(wrong, [("", ""); 0]);
+    }
+
+    #[test]
     fn what_was_pasted_says_nothing_of_the_user() {
         let text = "Look at this.\n```\nNever push to main.\n```\n> Always ask.\n12:30:01 never mind\n  12| Do not edit\n\
             2026-05-01 must be late\nif (never) { return always(); }\n| always | never |\nDon't restart it.";

@@ -23,9 +23,9 @@ const OBJECTS: [&str; 18] = [
 ];
 
 /// Subjects of narration, and most characters between them and their verb.
-const PRONOUNS: [&str; 18] = [
+const PRONOUNS: [&str; 26] = [
     "i", "he", "she", "they", "it", "er", "il", "elle", "ils", "él", "ella", "ellos", "ele", "ela", "lui", "он", "она",
-    "они",
+    "они", "він", "вона", "вони", "hon", "han", "hij", "zij", "ona",
 ];
 const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
 const MAX_TOLD_CHARS: usize = 24;
