@@ -7,6 +7,9 @@ use super::fields::{FieldValue, measured, runs};
 
 /// Most values of a field with few values.
 pub(super) const MAX_VALUES: usize = 16;
+/// The same where each of them occurs so often on average.
+const MOST_VALUES: usize = 40;
+const OF_VALUE: usize = 16;
 /// One sampled line in so many may itself be odd.
 const STRANGE_IN: usize = 32;
 /// Least bytes of a common start: `10.0.`, `/srv/`.
@@ -29,6 +32,8 @@ const NEAR_FEW: f64 = 4.0;
 /// Numbers whose ends tell how far others lie, and how many of them are an end at least.
 const MIN_ENDS: usize = 16;
 const OF_END: usize = 4;
+/// Whole numbers from which on zero is no small one.
+const NO_COUNT: f64 = 10.0;
 /// Numbers too few for [`least`].
 const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
 /// Few numbers reach down to zero if the second is at most so many of their usual distances above it: about 2, by chance 4.
@@ -63,7 +68,7 @@ impl FieldColumn {
     /// Reads only as many fields as it needs to know their contents.
     pub(super) fn of<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
         let Sampled { count, strange, .. } = sampled;
-        let max_values = MAX_VALUES.min(count / 4);
+        let max_values = MAX_VALUES.min(count / 4).max(MOST_VALUES.min(count / OF_VALUE));
         let mut values: Vec<(FieldValue, usize)> = Vec::new();
         let mut units: Vec<(u32, usize)> = Vec::new();
         let mut numbers = Vec::with_capacity(count);
@@ -201,7 +206,12 @@ impl Numbers {
     /// Reorders `numbers`, which are in the order of lines.
     fn of(numbers: &mut [f64], sampled: Sampled, is_padded: bool) -> Self {
         let counting = Counting::of(numbers, sampled);
-        Self { range: range(numbers, sampled.strange, is_padded), counting }
+        let falls = numbers.windows(2).filter(|pair| pair[0] > pair[1]).count();
+        // What rises from line to line may begin at zero.
+        let may_be_zero = is_padded || falls <= sampled.strange;
+        let (low, high) = range(numbers, sampled.strange, is_padded);
+        let low = if may_be_zero { low } else { low.max(lone_zero(numbers)) };
+        Self { range: (low, high), counting }
     }
 
     /// Returns how far a number lies beyond the others, if it does; one out of sequence is odd.
@@ -355,6 +365,17 @@ fn letters(field: &str) -> u32 {
 /// Returns whether a number has zeros before it, as minutes and seconds.
 fn is_padded(field: &str) -> bool {
     matches!(field.as_bytes(), [b'0', b'0'..=b'9', ..])
+}
+
+/// Returns a bound above zero, where that occurs at most once and the others are not small: "0 bytes" is odd among any sizes; else
+/// one below all.
+fn lone_zero(numbers: &[f64]) -> f64 {
+    let is_whole = numbers.iter().all(|number| number.fract() == 0.0);
+    let least = if is_whole { NO_COUNT } else { 1.0 };
+    let small = numbers.iter().filter(|number| **number < least).count();
+    let zeros = numbers.iter().filter(|number| **number == 0.0).count();
+    let is_lone = zeros <= 1 && small == zeros && numbers.len() >= MIN_ENDS;
+    if is_lone { 1.0 / NO_COUNT } else { f64::NEG_INFINITY }
 }
 
 /// Returns [`least`] of few numbers, by the distances of the smaller half: 0 is odd among 1000 to 9000. Reorders `numbers`.

@@ -119,19 +119,32 @@ fn behind_comma(bytes: &[u8]) -> usize {
     if digits == 3 || (digits == 1 || digits == 2) && is_last { 1 + digits } else { 0 }
 }
 
+/// One line in so many with a comma in a number is an odd one.
+const ODD_COMMA_IN: usize = 32;
+/// Fewest commas of lines that are rows of columns though these could be the thousands of one number.
+const MIN_COMMAS_OF_ROW: usize = 2;
+
 /// Returns whether the commas of some lines stand in numbers or before spaces: in others they separate columns.
 pub(super) fn has_amounts<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
-    let mut has_any = false;
+    let (mut count, mut having, mut rows) = (0, 0, 0);
+    let mut commas_of_row = 0;
     for line in lines {
         let bytes = line.as_bytes();
+        let mut commas = 0;
         for at in memchr::memchr_iter(b',', bytes).filter(|at| bytes.get(at + 1).is_some_and(|byte| *byte != b' ')) {
             if !(at > 0 && bytes[at - 1].is_ascii_digit() && behind_comma(&bytes[at..]) > 0) {
                 return false;
             }
-            has_any = true;
+            commas += 1;
+        }
+        count += 1;
+        having += usize::from(commas > 0);
+        if commas >= MIN_COMMAS_OF_ROW && bytes.iter().all(|byte| byte.is_ascii_digit() || *byte == b',') {
+            commas_of_row = if rows == 0 { commas } else { commas_of_row };
+            rows += usize::from(commas == commas_of_row);
         }
     }
-    has_any
+    having > count / ODD_COMMA_IN && rows + rows / ODD_COMMA_IN + 1 < count
 }
 
 /// Returns the number of bytes of some classes before one of another.
@@ -199,6 +212,9 @@ pub(super) fn number(field: &str) -> Option<f64> {
     measured(field).map(|(number, _)| number)
 }
 
+/// Bit of the unit of a number with a decimal comma, beside its letters.
+const OF_COMMA: u32 = 1 << 31;
+
 /// Returns the value and the unit of a numeric field: its letters, or the prefix of hexadecimal.
 pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
     let bytes = field.as_bytes();
@@ -206,7 +222,10 @@ pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
         let is_fraction = behind_comma(&bytes[comma..]) != 4;
         let (whole, rest) = field.split_at(comma);
         let point = if is_fraction { "." } else { "" };
-        return measured(&(whole.replace(if is_fraction { ['.', ','] } else { [','; 2] }, "") + point + &rest[1..]));
+        let (number, unit) =
+            measured(&(whole.replace(if is_fraction { ['.', ','] } else { [','; 2] }, "") + point + &rest[1..]))?;
+        // A fraction behind a point is of another kind.
+        return Some((number, if is_fraction { unit | OF_COMMA } else { unit }));
     }
     if let [b'0', b'x', hexadecimal @ ..] = bytes {
         let value = |byte: u8| char::from(byte).to_digit(16).map(f64::from);

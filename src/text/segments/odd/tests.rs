@@ -20,7 +20,7 @@ fn odd_among(line: impl Fn(usize) -> String, odd_lines: &[(usize, &str)]) -> Vec
 #[test]
 fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
     type Line = fn(usize) -> String;
-    let cases: [(Line, &str); 33] = [
+    let cases: [(Line, &str); 38] = [
         (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
         (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
         (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
@@ -59,6 +59,14 @@ fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
         (|i| format!("{i},{}.00,debit,acct-{}", 100 + i * 370 % 800, i % 9), "17,950.00,debit,acct-4"),
         (|i| format!("SKU-{i:05};{};ok", 100 + i * 370 % 800), "SKU-00017;412;ok"),
         (|i| format!("    CODE_{i} = {},", 300 + 2 * i), "    CODE_61 = 317,"),
+        // Columns that could be the thousands of a number, and one row with one less.
+        (|i| format!("{i},{},{}", 100 + i * 370 % 900, 100 + i * 733 % 900), "61,412"),
+        // The other decimal mark.
+        (|i| format!("P-{i};{},{:02}", i * 37 % 90, 10 + i * 71 % 90), "P-61;41.17"),
+        (|i| format!("t{} 36.{}", i % 5, i * 7 % 10), "t1 36,4"),
+        // Nothing, among sizes.
+        (|i| format!("part{} {} bytes", i % 6, 1000 + i * 7919 % 90_000), "part1 0 bytes"),
+        (|i| format!("item{} {}.{:02}", i % 6, 1 + i * 37 % 90, i * 71 % 100), "item1 0.00"),
         // What looks like comments.
         (|i| format!("  # aws_instance.web[{i}] will be created"), "  # aws_db_instance.main must be replaced"),
         (|i| format!("//app/mod{}:lib{i}", i % 40), "//app/mod12:lib12 (manual, testonly)"),
@@ -69,6 +77,19 @@ fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
         }
         assert_eq!(odd_among(line, &[]), Vec::<String>::new(), "{odd}");
     }
+}
+
+#[test]
+fn a_name_that_occurs_once_among_many_that_recur_is_odd() {
+    let mut state = 5;
+    let names: Vec<String> =
+        (0..30).map(|_| (0..6).map(|_| char::from(b'a' + mixed(&mut state).to_le_bytes()[0] % 26)).collect()).collect();
+    let text: String = (0..800)
+        .map(|i| {
+            if i == 301 { "signed by root\n".into() } else { format!("signed by {}\n", names[mixed(&mut state) % 30]) }
+        })
+        .collect();
+    assert_eq!(odd(&text, &units(&text, false, |_| 0)), [301]);
 }
 
 #[test]
