@@ -73,6 +73,20 @@ fn rules_of_five_words_survive_among_many_turns() {
 }
 
 #[test]
+fn rules_stay_though_they_are_many() {
+    let rule = |i: usize| match i % 3 {
+        0 => format!("Never show drawer {i} to Falk."),
+        1 => format!("Always ask Holm about lamp {i} first."),
+        _ => format!("From now on shelf {i} belongs to Toth."),
+    };
+    let said: Vec<String> = (0..30).map(rule).collect();
+    let messages = small_talk(620, &said.iter().map(String::as_str).collect::<Vec<_>>());
+    let short = text(&fit(&messages, 25));
+    let lost: Vec<&String> = said.iter().filter(|said| !short.contains(*said)).collect();
+    assert_eq!(lost, [""; 0]);
+}
+
+#[test]
 fn what_corrects_a_rule_stays_though_it_has_no_word_of_a_rule() {
     let said = ["Use port 8080.", "Use port 9090 instead.", "Port 7070 it is, they say, since the move."];
     let messages = small_talk(600, &said);
