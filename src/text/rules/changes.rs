@@ -2,8 +2,10 @@
 //!
 //! Words of change tell it in a short sentence that neither asks nor is about the work at hand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::claim::is_asked;
 use super::corrections::subjects_of;
@@ -11,6 +13,7 @@ use super::lexicon::words;
 use super::typed::typed;
 use super::{Claim, Said, claim_at, sentences_in};
 use crate::text::bytes::FIRST_WIDE;
+use crate::text::phrases::Phrases;
 
 /// Most bytes and most words of a change.
 const MAX_BYTES: usize = 100;
@@ -37,15 +40,21 @@ enum Place {
     Any,
     Start,
     End,
-    /// In a script without spaces.
-    Within,
 }
 
-static WORDS: LazyLock<Vec<(Kind, Place, Vec<&'static str>)>> = LazyLock::new(|| {
-    let rows = include_str!("../changes.tsv").lines().filter(|row| !row.starts_with('#'));
-    let phrases = |row: &'static str| {
+/// The words of `changes.tsv`.
+struct Changes {
+    /// By the first word: kind, place, and the others.
+    phrases: Phrases<(Kind, Place, Vec<&'static str>)>,
+    /// In scripts without spaces.
+    wide: Vec<(Kind, &'static str)>,
+}
+
+static CHANGES: LazyLock<Changes> = LazyLock::new(|| {
+    let (mut by_first, mut wide) = (HashMap::<_, Vec<_>, _>::default(), Vec::new());
+    for row in include_str!("../changes.tsv").lines().filter(|row| !row.starts_with('#')) {
         let mut cells = row.split('\t');
-        let (kind, place, phrases) = (cells.next()?, cells.next()?, cells.next()?);
+        let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
         let kind = match kind {
             "change" => Kind::Change,
             "turn" => Kind::Turn,
@@ -53,19 +62,70 @@ static WORDS: LazyLock<Vec<(Kind, Place, Vec<&'static str>)>> = LazyLock::new(||
             "state" => Kind::State,
             _ => Kind::Plain,
         };
-        let place = match place {
-            "start" => Place::Start,
-            "end" => Place::End,
-            "in" => Place::Within,
-            _ => Place::Any,
-        };
-        Some(phrases.split(", ").map(move |phrase| match place {
-            Place::Within => (kind, place, vec![phrase]),
-            _ => (kind, place, words(phrase).map(|(_, word)| word).collect()),
-        }))
-    };
-    rows.filter_map(phrases).flatten().collect()
+        for phrase in phrases.split(", ") {
+            let place = match place {
+                "start" => Place::Start,
+                "end" => Place::End,
+                "in" => {
+                    wide.push((kind, phrase));
+                    continue;
+                }
+                _ => Place::Any,
+            };
+            let mut words = words(phrase).map(|(_, word)| word);
+            if let Some(first) = words.next() {
+                by_first.entry(xxh3_64(first.as_bytes())).or_default().push((kind, place, words.collect()));
+            }
+        }
+    }
+    Changes { phrases: Phrases::new(by_first), wide }
 });
+
+/// The words of a sentence, and which kinds of words of change it has.
+struct Signs<'s> {
+    words: Vec<&'s str>,
+    kinds: Vec<Kind>,
+}
+
+impl<'s> Signs<'s> {
+    /// Reads a sentence in lower case.
+    fn of(lower: &'s str) -> Self {
+        let words: Vec<&str> = words(lower).map(|(_, word)| word).collect();
+        let mut kinds = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            for (kind, place, rest) in CHANGES.phrases.of(xxh3_64(word.as_bytes())) {
+                let behind = &words[at + 1..];
+                let is_there = behind.len() >= rest.len() && rest.iter().zip(behind).all(is_word);
+                let is_in_place = match place {
+                    Place::Any => true,
+                    Place::Start => at == 0,
+                    Place::End => behind.len() == rest.len(),
+                };
+                kinds.extend((is_there && is_in_place).then_some(*kind));
+            }
+        }
+        if !lower.is_ascii() {
+            kinds.extend(CHANGES.wide.iter().filter(|(_, phrase)| lower.contains(phrase)).map(|(kind, _)| *kind));
+        }
+        Self { words, kinds }
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+}
+
+fn is_word((want, word): (&&str, &&str)) -> bool {
+    match *want {
+        "0" => word.starts_with(|c: char| c.is_ascii_digit()) || NUMBERS.contains(word),
+        want => want == *word,
+    }
+}
+
+/// Returns a sentence as the table has it.
+fn lower(sentence: &str) -> String {
+    sentence.to_lowercase().replace('’', "'")
+}
 
 /// Makes what changes a rule of an earlier sentence in `texts`, oldest first, a rule. O(n).
 pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, standing: &[Claim]) {
@@ -91,26 +151,34 @@ pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, s
     }
 }
 
+/// Returns whether a short sentence has words of change.
+pub fn may_change(sentence: &str) -> bool {
+    let lower = lower(sentence);
+    let signs = Signs::of(&lower);
+    // In scripts without spaces a turn is found within other words, too.
+    let may_turn = !sentence.contains(|c| c >= FIRST_WIDE) && signs.has(Kind::Turn);
+    signs.words.len() <= MAX_WORDS && (may_turn || signs.has(Kind::Change) || signs.has(Kind::Permit))
+}
+
 /// Returns whether a sentence changes what held; `subjects` are the words of what does.
 fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>) -> bool {
     let said = sentence.trim();
     if said.len() > MAX_BYTES || is_asked(said) {
         return false;
     }
-    let lower = said.to_lowercase().replace('’', "'");
-    let own: Vec<&str> = words(&lower).map(|(_, word)| word).collect();
-    let has = |kind| WORDS.iter().any(|(of, place, phrase)| *of == kind && is_in(phrase, *place, &own, &lower));
-    if own.len() > MAX_WORDS || has(Kind::Plain) {
+    let lower = lower(said);
+    let signs = Signs::of(&lower);
+    if signs.words.len() > MAX_WORDS || signs.has(Kind::Plain) {
         return false;
     }
     let is_known = || subjects_of(said).any(|word| subjects.contains(&word));
-    if has(Kind::Change) {
+    if signs.has(Kind::Change) {
         return true;
     }
-    if has(Kind::State) {
+    if signs.has(Kind::State) {
         return false;
     }
-    if has(Kind::Permit) && is_known() {
+    if signs.has(Kind::Permit) && is_known() {
         return true;
     }
     // "push to main again"
@@ -118,28 +186,14 @@ fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>) -> b
     if starts_known || matches!(claim, Some(Claim::Wish | Claim::Order)) {
         return false;
     }
-    let is_of_user = own.first().is_some_and(|first| FIRST_PERSON.contains(&first.trim_end_matches('\'')));
+    let is_of_user = signs.words.first().is_some_and(|first| FIRST_PERSON.contains(&first.trim_end_matches('\'')));
     let names = || {
         let mut others = said.split(' ').skip(1).map(|word| word.trim_start_matches(|c: char| !c.is_alphanumeric()));
         others.any(|word| word.len() > 2 && word.starts_with(char::is_uppercase))
             || said.contains(|c: char| c.is_ascii_digit())
     };
     let is_wide = said.contains(|c| c >= FIRST_WIDE);
-    has(Kind::Turn) && (is_wide || own.len() > 1 && (!is_of_user || names()))
-}
-
-fn is_in(phrase: &[&str], place: Place, own: &[&str], lower: &str) -> bool {
-    let is_word = |(want, word): (&&str, &&str)| match *want {
-        "0" => word.starts_with(|c: char| c.is_ascii_digit()) || NUMBERS.contains(word),
-        want => want == *word,
-    };
-    let is = |at: &[&str]| phrase.len() == at.len() && phrase.iter().zip(at).all(is_word);
-    match place {
-        Place::Within => phrase.iter().any(|phrase| lower.contains(phrase)),
-        Place::Any => own.windows(phrase.len()).any(is),
-        Place::Start => own.get(..phrase.len()).is_some_and(is),
-        Place::End => own.len().checked_sub(phrase.len()).is_some_and(|from| is(&own[from..])),
-    }
+    signs.has(Kind::Turn) && (is_wide || signs.words.len() > 1 && (!is_of_user || names()))
 }
 
 #[cfg(test)]

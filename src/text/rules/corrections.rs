@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::changes::may_change;
 use super::claim::{is_asked, is_firm};
 use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
@@ -19,8 +20,11 @@ use crate::tokens::BuildMixedHasher;
 /// .298 of the evidence of Chinese meetings stays at 25 % in place of .309.
 const MAX_MENTIONS: usize = 5;
 const MAX_OF_USUAL: usize = 2;
-/// Most bytes of a text in the latter case: in mails and articles that are pasted many sentences share a rare word with another.
+/// Most bytes of a text in the latter case: in mails and articles that are pasted many sentences share a rare word with another. Up to
+/// the second a sentence with a word of change may correct: of 384 rules that were corrected or taken back at the end of other
+/// sentences the old one stays alone in 117 without that, in 27 with it.
 const MAX_TEXT_OF_USUAL: usize = 400;
+const MAX_LONG_TEXT_OF_USUAL: usize = 2_000;
 
 /// Fewest bytes of such a word; most bytes of a correction.
 const MIN_WORD_BYTES: usize = 3;
@@ -64,7 +68,7 @@ const FORBIDDING: [&str; 31] = [
     "asla",
 ];
 const FORBIDDING_WIDE: [&str; 8] = ["不", "别", "別", "勿", "禁", "ない", "ません", "금지"];
-const PERMITTING: [&str; 19] = [
+const PERMITTING: [&str; 32] = [
     "is",
     "are",
     "can",
@@ -83,6 +87,19 @@ const PERMITTING: [&str; 19] = [
     "puede",
     "può",
     "pode",
+    "podes",
+    "podem",
+    "można",
+    "możesz",
+    "mogen",
+    "mag",
+    "geht",
+    "dürfen",
+    "får",
+    "må",
+    "saa",
+    "μπορείς",
+    "можеш",
     "можно",
 ];
 const PERMITTING_WIDE: [&str; 5] = ["可以", "允许", "能", "いい", "괜찮"];
@@ -131,12 +148,16 @@ pub fn raise_corrections<'t>(
     let is_rule = |claim: Claim| claims.contains(&claim);
     let states_rules = |said: &Said| said.claims.iter().any(|(claim, _)| is_rule(*claim));
     let Some(first) = texts.iter().position(|(_, said)| states_rules(said)) else { return };
-    let (max_mentions, max_bytes) =
-        if are_few { (MAX_MENTIONS, 2 * TYPED_BYTES) } else { (MAX_OF_USUAL, MAX_TEXT_OF_USUAL) };
+    let (max_mentions, long_bytes, most_bytes) = if are_few {
+        (MAX_MENTIONS, 2 * TYPED_BYTES, 2 * TYPED_BYTES)
+    } else {
+        (MAX_OF_USUAL, MAX_TEXT_OF_USUAL, MAX_LONG_TEXT_OF_USUAL)
+    };
     let is_rare = |subject: &Subject| subject.mentions <= max_mentions;
     let mut subjects = Subjects::default();
-    for (index, (text, said)) in texts.iter().enumerate().skip(first).filter(|(_, (text, _))| text.len() <= max_bytes) {
-        read(index, text, said, (is_rule, wanted), is_rare, &mut subjects);
+    let is_read = |(_, (text, _)): &(usize, &(&str, _))| text.len() <= most_bytes;
+    for (index, (text, said)) in texts.iter().enumerate().skip(first).filter(is_read) {
+        read((index, text, said), text.len() > long_bytes, (is_rule, wanted), is_rare, &mut subjects);
     }
     for Subject { claim, newest, .. } in subjects.into_values().filter(is_rare) {
         let Some((index, sentence)) = newest else { continue };
@@ -144,11 +165,10 @@ pub fn raise_corrections<'t>(
     }
 }
 
-/// Looks for the subjects in a text, and adds those of its claims.
+/// Looks for the subjects in a text, and adds those of its claims; of a long one only in sentences with a word of change.
 fn read(
-    index: usize,
-    text: &str,
-    said: &Said,
+    (index, text, said): (usize, &str, &Said),
+    is_long: bool,
     (is_rule, wanted): (impl Fn(Claim) -> bool, Wanted),
     is_rare: impl Fn(&Subject) -> bool,
     subjects: &mut Subjects,
@@ -158,18 +178,26 @@ fn read(
     if !said.claims.iter().any(|(claim, _)| is_rule(*claim)) && !has_subject() {
         return;
     }
-    let mut claims = said.claims.iter().peekable();
+    let (mut claims, mut own) = (said.claims.iter().peekable(), Vec::new());
     for sentence in typed(text).flat_map(|line| sentences_in(text, line)) {
         while claims.next_if(|(_, at)| at.end <= sentence.start).is_some() {}
         let claim = claims.peek().filter(|(_, at)| at.start < sentence.end).map(|(claim, _)| *claim);
         let said = text[sentence.clone()].trim();
+        let rule = claim.filter(|&claim| is_rule(claim));
+        if is_long && rule.is_none() && said.len() > MAX_BYTES {
+            continue;
+        }
+        own.clear();
+        own.extend(subjects_of(said));
+        let is_known = own.iter().any(|word| subjects.contains_key(word));
+        let has_rare = || own.iter().any(|word| subjects.get(word).is_some_and(&is_rare));
+        if is_long && rule.is_none() && !(has_rare() && may_change(said)) {
+            continue;
+        }
         let is_correction = said.len() <= MAX_BYTES && !is_asked(said);
-        let about = subjects_of(said)
-            .any(|word| subjects.contains_key(&word))
-            .then(|| About::of(said, claim, wanted, subjects));
-        let rule = claim.filter(|claim| is_rule(*claim));
+        let about = is_known.then(|| About::of(said, claim, wanted, subjects));
         let new = rule.map(|claim| (claim, wanted == Wanted::Kept || is_firm(said), forbids(said)));
-        for word in subjects_of(said) {
+        for word in own.iter().copied() {
             if let Some(subject) = subjects.get_mut(&word) {
                 subject.mentions += 1;
                 let is_about = about.as_ref().is_some_and(|about| about.corrects(subject));
@@ -293,6 +321,26 @@ mod tests {
             held(&["以后都用8080端口。", "今天不错。还是7070端口吧。"]),
             ["以后都用8080端口。", "还是7070端口吧。"]
         );
+    }
+
+    #[test]
+    fn a_word_of_change_corrects_at_the_end_of_other_sentences_too() {
+        let chatter = "The harbour was rather quiet this morning, and the bakery had no rolls left. ".repeat(8);
+        for (rule, back, is_found) in [
+            ("Never use tables.", "Tables are fine again.", true),
+            ("Ruf mich nie vor zehn an.", "Vor zehn anrufen geht jetzt doch.", true),
+            ("Gebruik nooit tabellen.", "Tabellen mogen weer.", true),
+            ("Nunca uses tablas.", "Ya puedes usar tablas otra vez.", true),
+            ("Never use tables.", "Tables fill the whole hall.", false),
+        ] {
+            let texts = [rule.to_owned(), format!("{chatter}{back}")];
+            let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
+            let pairs = texts.iter().map(String::as_str).zip(&mut all);
+            raise_corrections(pairs, &[Claim::Rule, Claim::Fact], false, Wanted::Kept);
+            let holds =
+                all[1].claims.iter().any(|(claim, at)| *claim == Claim::Rule && texts[1][at.clone()].trim() == back);
+            assert_eq!(holds, is_found, "{back}");
+        }
     }
 
     #[test]
