@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::codes::{bare, codes};
 use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{questions, sentences};
@@ -48,6 +49,7 @@ impl Documents {
         for (rare, asked) in apart(draft, question, rare, asked) {
             self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
         }
+        self.find_codes(draft, question);
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -181,6 +183,31 @@ impl Documents {
         }
     }
 
+    /// Finds the few parts that have a code of the question in another spelling, or one that it ends or begins: no term tells it.
+    fn find_codes(&mut self, draft: &Draft<'_, '_>, question: usize) {
+        let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        for code in pieces.flat_map(|(piece, _)| codes(draft.text(question, piece))) {
+            let whole = first_term(code.word);
+            let others = || self.documents.iter().zip(&self.places).filter(|(of, _)| of.message != question);
+            if others().any(|(of, _)| whole.is_some_and(|whole| of.analysis.terms.contains(&whole))) {
+                continue;
+            }
+            let mut found = Vec::new();
+            for (of, place) in others().filter(|(of, _)| !of.stays) {
+                let Some(block) = place.block else { continue };
+                let text = draft.text(place.entry, place.piece);
+                if bare(text).contains(&code.bare) {
+                    let has_code = |range: Range<usize>| bare(&text[range]).contains(&code.bare);
+                    let parts = of.analysis.byte_ranges().enumerate();
+                    found.extend(parts.filter(|(_, (_, at))| has_code(at.clone())).map(|(part, _)| (block, part)));
+                }
+            }
+            if found.len() <= MOST_PARTS {
+                self.asked_for.extend(found);
+            }
+        }
+    }
+
     /// Returns the parts of the function, of code, that a part with what is asked for opens.
     fn parts_below(&self, draft: &Draft<'_, '_>, document: usize, part: usize, asked: &Asked) -> Vec<usize> {
         let Place { entry, piece, .. } = self.places[document];
@@ -227,6 +254,15 @@ impl Documents {
         let is_rare = |messages: usize| (2..=most).contains(&messages);
         named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
     }
+}
+
+/// Returns the term of a word as a whole: those of its parts come behind it.
+fn first_term(word: &str) -> Option<ShortTerm> {
+    let mut first = None;
+    scan(word, |term, _| {
+        first.get_or_insert(term.short());
+    });
+    first
 }
 
 /// Returns the rare terms of each question in a message, all together where it has but one.

@@ -4,6 +4,7 @@
 
 pub mod analysis;
 pub mod bytes;
+pub mod codes;
 pub mod commitments;
 pub mod conclusions;
 mod dates;

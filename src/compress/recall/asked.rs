@@ -54,11 +54,7 @@ impl Terms {
         if terms.len() > MAX_TERMS {
             terms.clear();
         }
-        let of = |name: &str| {
-            let mut bits = 0;
-            scan(name, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
-            bits
-        };
+        let of = |name: &str| bits_of(&terms, name);
         let mut questions: Vec<u128> =
             if is_question { questions(text).into_iter().map(|range| of(&text[range])).collect() } else { Vec::new() };
         questions.retain(|&bits| bits != 0);
@@ -79,6 +75,11 @@ impl Terms {
 
     pub(super) fn all_names(&self) -> u128 {
         self.names.iter().fold(0, |all, name| all | name)
+    }
+
+    /// Returns those of a text.
+    pub(super) fn bits_of(&self, text: &str) -> u128 {
+        bits_of(&self.terms, text)
     }
 
     /// Returns which of them are among the terms of a part.
@@ -103,6 +104,12 @@ impl Terms {
         };
         (0..self.terms.len()).map(weight).collect()
     }
+}
+
+fn bits_of(terms: &[ShortTerm], text: &str) -> u128 {
+    let mut bits = 0;
+    scan(text, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
+    bits
 }
 
 /// Weight of a term of a name, and of a pair of characters, of which a word has several; that of others is 1.

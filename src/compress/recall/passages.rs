@@ -17,7 +17,7 @@ use crate::tokens::{TokenCounter, Tokens};
 use super::asked::Terms;
 use super::rating::{MAX_GROUPS, Rating};
 use super::shown::Shown;
-use super::sources::{SHORT_TEXT, Source, sources, string};
+use super::sources::{SHORT_TEXT, Source, add_codes, sources, string};
 use crate::compress::compaction::Made;
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
@@ -48,7 +48,10 @@ impl Search<'_, '_> {
         if terms.terms.is_empty() && reference.is_none() {
             return None;
         }
-        let sources = sources(self.view, &terms);
+        let mut sources = sources(self.view, &terms);
+        if is_question {
+            add_codes(&mut sources, &terms, asked);
+        }
         let shown = Shown::of(&self.view[..self.at], self.made);
         let rating = Rating::of(&sources, &terms);
         let pointed_to = reference.and_then(|reference| self.pointed_to(reference, &rating, &shown));

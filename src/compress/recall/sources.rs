@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::codes::{bare, codes};
 use crate::text::segments::{self, Kind};
 use crate::text::terms::scan;
 
@@ -137,6 +138,30 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<
         }
     }
     sources
+}
+
+/// Adds to what `sources` have the codes of a question that none has as it is written there: in another spelling, or one that a
+/// longer one ends or begins with. O(bytes) where there is such a code.
+pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &str) {
+    for code in codes(question) {
+        let mut bits = terms.bits_of(code.word);
+        if bits == 0 || sources.iter().any(|source| source.has() & bits != 0) {
+            continue;
+        }
+        // One bit, for the others are those of its parts.
+        bits &= bits.wrapping_neg();
+        for source in sources.iter_mut().filter(|source| bare(source.text).contains(&code.bare)) {
+            for (part, (_, range)) in source.analysis.byte_ranges().enumerate() {
+                if !bare(&source.text[range]).contains(&code.bare) {
+                    continue;
+                }
+                match source.found.binary_search_by_key(&part, |(part, _)| *part) {
+                    Ok(at) => source.found[at].1 |= bits,
+                    Err(at) => source.found.insert(at, (part, bits)),
+                }
+            }
+        }
+    }
 }
 
 /// Returns which of the parts `found` open with the signature of a function.

@@ -162,6 +162,25 @@ def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
     assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
 
 
+@pytest.mark.parametrize(
+    ("code", "question"),
+    [
+        ("WLR39TEBL18F87519", "Which car was it that ends in F87519?"),
+        ("IMO 6274953", "Where is IMO6274953 now?"),
+        ("D-URUR", "Who flies DURUR?"),
+        ("1307.24.37", "What is under 13072437?"),
+    ],
+)
+def test_a_code_is_found_in_part_and_in_another_spelling(code: str, question: str) -> None:
+    history, said = run(""), f"The yard has {code} on its list."
+    draw = random.Random(4)
+    text = f"{prose(draw, 20)} {said} {prose(draw, 20)}"
+    put_call(history, 40, "read_file", {"path": "notes/yard.txt"}, text)
+    history = asked(history, question)
+    for sent in (compress_messages(history, WINDOW), fit_messages(history, 6_000).messages):
+        assert said in str(sent[:-1])
+
+
 @pytest.mark.parametrize("is_changed", [False, True])
 @pytest.mark.parametrize(
     "question", ["What does settle_row do?", "Well done. What is left? And show me settle_row."]

@@ -1,0 +1,58 @@
+//! Codes that a question names in part, or in another spelling: "the car ending in F87519", "IMO6274953" of `IMO 6274953`.
+
+use super::sentences::QUESTION_BYTES;
+
+/// Fewest letters and digits of such a code, and most codes of a question.
+const MIN_LENGTH: usize = 4;
+const MOST: usize = 4;
+
+/// A word of a question that may be a code.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code<'q> {
+    pub word: &'q str,
+    /// Its letters and digits, in lower case.
+    pub bare: String,
+}
+
+/// Returns the words of a question that may be codes: those with a digit, or in capitals.
+pub fn codes(question: &str) -> Vec<Code<'_>> {
+    if question.len() > QUESTION_BYTES {
+        return Vec::new();
+    }
+    let code = |word| Code { word, bare: bare(word) };
+    // "DURUR", where not all is in capitals.
+    let has_small = question.contains(char::is_lowercase);
+    let is_capital = |c: char| c.is_ascii_uppercase() || !c.is_alphabetic();
+    let may_be = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || has_small && word.chars().all(is_capital);
+    let is_code = |code: &Code<'_>| code.bare.len() >= MIN_LENGTH && may_be(code.word);
+    question.split_whitespace().map(code).filter(is_code).take(MOST).collect()
+}
+
+/// Returns the letters and digits of a text, in lower case.
+pub fn bare(text: &str) -> String {
+    let mut bare = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| c.is_alphanumeric()) {
+        if c.is_ascii() {
+            bare.push(c.to_ascii_lowercase());
+        } else {
+            bare.extend(c.to_lowercase());
+        }
+    }
+    bare
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_digit_may_be_a_code() {
+        let found = |question| codes(question).into_iter().map(|code| code.bare).collect::<Vec<_>>();
+        assert_eq!(found("Where is the car ending in F87-519?"), ["f87519"]);
+        assert_eq!(found("And IMO6274953, or 3c:dd (not 12)?"), ["imo6274953", "3cdd"]);
+        assert_eq!(found("Where is DURUR now?"), ["durur"]);
+        assert_eq!(found("WHERE IS IT NOW?"), [""; 0]);
+        assert_eq!(found("Where is it?"), [""; 0]);
+        assert_eq!(bare("IMO 6274953, Ä-9"), "imo6274953ä9");
+    }
+}
