@@ -156,9 +156,9 @@ fn items(line: &str) -> Vec<usize> {
 }
 
 /// What separates the items of a text in one line, the strongest first.
-const SEPARATORS: [&str; 23] = [
+const SEPARATORS: [&str; 25] = [
     "\r", "\\n", "<br>", "。", "।", ". ", "；", "; ", " | ", " • ", " / ", "\t", "&", "，", "、", "،", ", ", ";", "|",
-    "•", ",", "・", " ",
+    "•", ",", "・", "~", "'", " ",
 ];
 /// Places of a separator that are looked at.
 const SAMPLED_PLACES: usize = 32;
