@@ -7,8 +7,9 @@ use std::ops::Range;
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::codes::{bare, codes};
+use crate::text::codes::codes;
 use crate::text::references::Reference;
+use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{questions, sentences};
 use crate::text::stop_words::is_stop_word;
@@ -186,26 +187,29 @@ impl Documents {
     /// Finds the few parts that have a code of the question in another spelling, or one that it ends or begins: no term tells it.
     fn find_codes(&mut self, draft: &Draft<'_, '_>, question: usize) {
         let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        for code in pieces.flat_map(|(piece, _)| codes(draft.text(question, piece))) {
-            let whole = first_term(code.word);
-            let others = || self.documents.iter().zip(&self.places).filter(|(of, _)| of.message != question);
-            if others().any(|(of, _)| whole.is_some_and(|whole| of.analysis.terms.contains(&whole))) {
-                continue;
-            }
-            let mut found = Vec::new();
-            for (of, place) in others().filter(|(of, _)| !of.stays) {
-                let Some(block) = place.block else { continue };
-                let text = draft.text(place.entry, place.piece);
-                if bare(text).contains(&code.bare) {
-                    let has_code = |range: Range<usize>| bare(&text[range]).contains(&code.bare);
-                    let parts = of.analysis.byte_ranges().enumerate();
-                    found.extend(parts.filter(|(_, (_, at))| has_code(at.clone())).map(|(part, _)| (block, part)));
-                }
-            }
-            if found.len() <= MOST_PARTS {
-                self.asked_for.extend(found);
+        let others = || self.documents.iter().zip(&self.places).filter(|(of, _)| of.message != question);
+        let is_known = |word| {
+            let whole = first_term(word);
+            others().any(|(of, _)| whole.is_some_and(|whole| of.analysis.terms.contains(&whole)))
+        };
+        let codes = pieces.flat_map(|(piece, _)| codes(draft.text(question, piece)));
+        let mut unknown: Vec<_> =
+            codes.filter(|code| !is_known(code.word)).map(|code| (code.bare, Vec::new())).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        for (of, place) in others().filter(|(of, _)| !of.stays) {
+            let Some(block) = place.block else { continue };
+            let text = draft.text(place.entry, place.piece);
+            let all = normal(text);
+            for (code, found) in unknown.iter_mut().filter(|(code, _)| all.contains(&**code)) {
+                let parts = of.analysis.byte_ranges().enumerate();
+                let having = parts.filter(|(_, (_, range))| normal(&text[range.clone()]).contains(&**code));
+                found.extend(having.map(|(part, _)| (block, part)));
             }
         }
+        let few = unknown.into_iter().map(|(_, found)| found).filter(|found| found.len() <= MOST_PARTS);
+        self.asked_for.extend(few.flatten());
     }
 
     /// Returns the parts of the function, of code, that a part with what is asked for opens.

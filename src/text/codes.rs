@@ -1,5 +1,6 @@
 //! Codes that a question names in part, or in another spelling: "the car ending in F87519", "IMO6274953" of `IMO 6274953`.
 
+use super::rules::normal;
 use super::sentences::QUESTION_BYTES;
 
 /// Fewest letters and digits of such a code, and most codes of a question.
@@ -10,7 +11,7 @@ const MOST: usize = 4;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code<'q> {
     pub word: &'q str,
-    /// Its letters and digits, in lower case.
+    /// As [`normal`] has it.
     pub bare: String,
 }
 
@@ -19,26 +20,13 @@ pub fn codes(question: &str) -> Vec<Code<'_>> {
     if question.len() > QUESTION_BYTES {
         return Vec::new();
     }
-    let code = |word| Code { word, bare: bare(word) };
+    let code = |word| Code { word, bare: normal(word) };
     // "DURUR", where not all is in capitals.
     let has_small = question.contains(char::is_lowercase);
     let is_capital = |c: char| c.is_ascii_uppercase() || !c.is_alphabetic();
     let may_be = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || has_small && word.chars().all(is_capital);
     let is_code = |code: &Code<'_>| code.bare.len() >= MIN_LENGTH && may_be(code.word);
     question.split_whitespace().map(code).filter(is_code).take(MOST).collect()
-}
-
-/// Returns the letters and digits of a text, in lower case.
-pub fn bare(text: &str) -> String {
-    let mut bare = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| c.is_alphanumeric()) {
-        if c.is_ascii() {
-            bare.push(c.to_ascii_lowercase());
-        } else {
-            bare.extend(c.to_lowercase());
-        }
-    }
-    bare
 }
 
 #[cfg(test)]
@@ -53,6 +41,5 @@ mod tests {
         assert_eq!(found("Where is DURUR now?"), ["durur"]);
         assert_eq!(found("WHERE IS IT NOW?"), [""; 0]);
         assert_eq!(found("Where is it?"), [""; 0]);
-        assert_eq!(bare("IMO 6274953, Ä-9"), "imo6274953ä9");
     }
 }

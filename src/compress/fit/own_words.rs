@@ -155,8 +155,8 @@ impl<'l> ClaimLimits<'l> {
         let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
         // In a talk in which much holds, hardly anything is a rule.
         let alone =
-            self.pins.iter().filter(|pin| pin.claim == claim && pin.is_alone).map(|pin| pin.tokens).sum::<f32>();
-        let is_apart = claim == Claim::Rule && alone >= of_claim * APART;
+            || -> f32 { self.pins.iter().filter(|pin| pin.claim == claim && pin.is_alone).map(|pin| pin.tokens).sum() };
+        let is_apart = claim == Claim::Rule && alone() >= of_claim * APART;
         let few = if is_apart {
             self.few.max(room(RULES_SHARE))
         } else if says_little || claimed < said * often {
@@ -255,7 +255,7 @@ impl Fit<'_, '_, '_> {
                 .is_some_and(|text| said_before.insert(text))
         };
         let (limit, whole) = (room(talk.own_share), requests.iter().copied().filter(is_short).collect::<HashSet<_>>());
-        for position in self.said(&requests).filter(|position| is_new(position)).take(talk.most_requests) {
+        for position in self.of_user(&requests).filter(|position| is_new(position)).take(talk.most_requests) {
             let is_taken = selector.take_within(limit, |selector| match answers.get(&position) {
                 Some(pin) => pin.take(selector),
                 None if whole.contains(&position) => selector.take_whole(position),
@@ -363,7 +363,7 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Iterates over the groups of the user, those with a paste among them, in the order of `requests`.
-    fn said(&self, requests: &[usize]) -> impl Iterator<Item = usize> {
+    fn of_user(&self, requests: &[usize]) -> impl Iterator<Item = usize> {
         let first = requests.first().copied();
         let is_users = |(_, group): &(usize, Group)| {
             group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::codes::{bare, codes};
+use crate::text::codes::codes;
+use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::terms::scan;
 
@@ -150,9 +151,9 @@ pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &st
         }
         // One bit, for the others are those of its parts.
         bits &= bits.wrapping_neg();
-        for source in sources.iter_mut().filter(|source| bare(source.text).contains(&code.bare)) {
+        for source in sources.iter_mut().filter(|source| normal(source.text).contains(&code.bare)) {
             for (part, (_, range)) in source.analysis.byte_ranges().enumerate() {
-                if !bare(&source.text[range]).contains(&code.bare) {
+                if !normal(&source.text[range]).contains(&code.bare) {
                     continue;
                 }
                 match source.found.binary_search_by_key(&part, |(part, _)| *part) {
