@@ -27,6 +27,39 @@ const PRONOUNS: [&str; 26] = [
     "i", "he", "she", "they", "it", "er", "il", "elle", "ils", "él", "ella", "ellos", "ele", "ela", "lui", "он", "она",
     "они", "він", "вона", "вони", "hon", "han", "hij", "zij", "ona",
 ];
+/// What somebody else is quoted with, before a colon, unless it is the first person, or one whose word counts for the user: "My doctor
+/// says: no salt."
+const QUOTING: [&str; 24] = [
+    "wrote",
+    "writes",
+    "said",
+    "says",
+    "asked",
+    "asks",
+    "answered",
+    "replied",
+    "schreibt",
+    "schrieb",
+    "sagt",
+    "sagte",
+    "écrit",
+    "dit",
+    "escribió",
+    "escribe",
+    "dijo",
+    "dice",
+    "scrive",
+    "escreveu",
+    "disse",
+    "написал",
+    "написала",
+    "pisze",
+];
+const OWN: [&str; 16] = [
+    "my", "our", "mein", "meine", "unser", "unsere", "mon", "ma", "notre", "mi", "mijn", "meu", "minha", "мой", "моя",
+    "mój",
+];
+const FIRST_PERSON: [&str; 8] = ["i", "we", "ich", "wir", "je", "yo", "eu", "я"];
 const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
 const MAX_TOLD_CHARS: usize = 24;
 
@@ -187,7 +220,14 @@ impl Signs {
         let mut clause = Clause { is_first: true, is_start: true, ..Clause::default() };
         let mut word_end = 0;
         for (i, &(at, word)) in words.iter().enumerate() {
-            clause.go_to(i, said[word_end..at].trim_end());
+            let gap = said[word_end..at].trim_end();
+            // "Anna wrote: do not wait for me."
+            let quotes = |teller: &&str| gap.ends_with([':', '：']) && QUOTING.contains(teller);
+            if i > 1 && quotes(&words[i - 1].1) && !FIRST_PERSON.contains(&words[i - 2].1) && !OWN.contains(&words[0].1)
+            {
+                return None;
+            }
+            clause.go_to(i, gap);
             word_end = at + word.len();
             if i < clause.plain_end || self.is_quoted(at) {
                 continue;
