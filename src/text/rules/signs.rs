@@ -27,8 +27,7 @@ const PRONOUNS: [&str; 26] = [
     "i", "he", "she", "they", "it", "er", "il", "elle", "ils", "él", "ella", "ellos", "ele", "ela", "lui", "он", "она",
     "они", "він", "вона", "вони", "hon", "han", "hij", "zij", "ona",
 ];
-/// What somebody else is quoted with, before a colon, unless it is the first person, or one whose word counts for the user: "My doctor
-/// says: no salt."
+/// What somebody is quoted with, before a colon.
 const QUOTING: [&str; 24] = [
     "wrote",
     "writes",
@@ -55,11 +54,6 @@ const QUOTING: [&str; 24] = [
     "написала",
     "pisze",
 ];
-const OWN: [&str; 16] = [
-    "my", "our", "mein", "meine", "unser", "unsere", "mon", "ma", "notre", "mi", "mijn", "meu", "minha", "мой", "моя",
-    "mój",
-];
-const FIRST_PERSON: [&str; 8] = ["i", "we", "ich", "wir", "je", "yo", "eu", "я"];
 const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
 const MAX_TOLD_CHARS: usize = 24;
 
@@ -221,10 +215,8 @@ impl Signs {
         let mut word_end = 0;
         for (i, &(at, word)) in words.iter().enumerate() {
             let gap = said[word_end..at].trim_end();
-            // "Anna wrote: do not wait for me."
-            let quotes = |teller: &&str| gap.ends_with([':', '：']) && QUOTING.contains(teller);
-            if i > 1 && quotes(&words[i - 1].1) && !FIRST_PERSON.contains(&words[i - 2].1) && !OWN.contains(&words[0].1)
-            {
+            // "Anna wrote: do not wait for me.", but "I said: never", and "My doctor says: no salt."
+            if i > 1 && gap.ends_with([':', '：']) && QUOTING.contains(&words[i - 1].1) && !is_own_word(words[0].1) {
                 return None;
             }
             clause.go_to(i, gap);
@@ -451,6 +443,11 @@ impl Signs {
 /// Returns whether a word is the one of a phrase, where "0" is any number.
 fn is_word(want: &str, word: &str) -> bool {
     want == word || want == "0" && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a word starts what is said in the first person: "I", "my".
+fn is_own_word(word: &str) -> bool {
+    LEXICON.phrases(word, true).any(|(rest, sign, _)| rest.is_empty() && *sign == Sign::Claims(Claim::Told))
 }
 
 /// Returns whether a word may follow what starts a question: "what should".
