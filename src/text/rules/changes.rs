@@ -297,6 +297,7 @@ mod tests {
         Back to work.
         Back to the report.
         Let's send the invoice now.
+        Instead print the invoice.
         Forget the label.
         还是算了。
         再试一次。";
