@@ -285,19 +285,13 @@ pub fn subjects_of(said: &str) -> impl Iterator<Item = u64> {
     named.chain(pairs)
 }
 
-/// Returns an English word without the ending of its number, or of a verb: "Booking before 10 is okay", behind "Never book …".
-fn stem(word: &str) -> &str {
-    let one = word.strip_suffix('s').unwrap_or(word);
-    one.strip_suffix("ing").filter(|verb| verb.len() > MIN_WORD_BYTES).unwrap_or(one)
-}
-
 /// Returns the hashes of words with spaces between them, in one case and number.
 fn words_of(said: &str) -> impl Iterator<Item = u64> {
     let words = said.split(|c: char| WIDE.contains(&c) || !c.is_alphanumeric());
     words.filter(|word| word.len() >= MIN_WORD_BYTES).map(|word| {
         let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
-        xxh3_64(stem(&word).as_bytes())
+        xxh3_64(word.strip_suffix('s').unwrap_or(&word).as_bytes())
     })
 }
 
@@ -337,7 +331,6 @@ mod tests {
             ("Ruf mich nie vor zehn an.", "Vor zehn anrufen geht jetzt doch.", true),
             ("Gebruik nooit tabellen.", "Tabellen mogen weer.", true),
             ("Nunca uses tablas.", "Ya puedes usar tablas otra vez.", true),
-            ("Never book before 10 am.", "Booking before 10 is okay on Sundays.", true),
             ("Never use tables.", "Tables fill the whole hall.", false),
         ] {
             let texts = [rule.to_owned(), format!("{chatter}{back}")];
