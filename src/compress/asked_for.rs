@@ -7,9 +7,8 @@ use std::ops::Range;
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::codes::codes;
+use crate::text::codes::{codes, parts_with};
 use crate::text::references::Reference;
-use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{questions, sentences};
 use crate::text::stop_words::is_stop_word;
@@ -193,23 +192,19 @@ impl Documents {
             others().any(|(of, _)| whole.is_some_and(|whole| of.analysis.terms.contains(&whole)))
         };
         let codes = pieces.flat_map(|(piece, _)| codes(draft.text(question, piece)));
-        let mut unknown: Vec<_> =
-            codes.filter(|code| !is_known(code.word)).map(|code| (code.bare, Vec::new())).collect();
+        let unknown: Vec<_> = codes.filter(|code| !is_known(code.word)).collect();
         if unknown.is_empty() {
             return;
         }
+        let mut found = vec![Vec::new(); unknown.len()];
         for (of, place) in others().filter(|(of, _)| !of.stays) {
             let Some(block) = place.block else { continue };
             let text = draft.text(place.entry, place.piece);
-            let all = normal(text);
-            for (code, found) in unknown.iter_mut().filter(|(code, _)| all.contains(&**code)) {
-                let parts = of.analysis.byte_ranges().enumerate();
-                let having = parts.filter(|(_, (_, range))| normal(&text[range.clone()]).contains(&**code));
-                found.extend(having.map(|(part, _)| (block, part)));
+            for (code, part) in parts_with(unknown.iter().map(|code| &*code.bare), text, &of.analysis) {
+                found[code].push((block, part));
             }
         }
-        let few = unknown.into_iter().map(|(_, found)| found).filter(|found| found.len() <= MOST_PARTS);
-        self.asked_for.extend(few.flatten());
+        self.asked_for.extend(found.into_iter().filter(|found| found.len() <= MOST_PARTS).flatten());
     }
 
     /// Returns the parts of the function, of code, that a part with what is asked for opens.

@@ -1,5 +1,6 @@
 //! Codes that a question names in part, or in another spelling: "the car ending in F87519", "IMO6274953" of `IMO 6274953`.
 
+use super::analysis::Analysis;
 use super::rules::normal;
 use super::sentences::QUESTION_BYTES;
 
@@ -27,6 +28,21 @@ pub fn codes(question: &str) -> Vec<Code<'_>> {
     let may_be = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || has_small && word.chars().all(is_capital);
     let is_code = |code: &Code<'_>| code.bare.len() >= MIN_LENGTH && may_be(code.word);
     question.split_whitespace().map(code).filter(is_code).take(MOST).collect()
+}
+
+/// Iterates over which of some codes stand in which parts of a text: their indices. O(n).
+pub fn parts_with<'t>(
+    codes: impl Iterator<Item = &'t str>,
+    text: &'t str,
+    analysis: &'t Analysis,
+) -> impl Iterator<Item = (usize, usize)> {
+    let all = normal(text);
+    let there = codes.enumerate().filter(move |(_, code)| all.contains(code));
+    there.flat_map(move |(nth, code)| {
+        let parts = analysis.byte_ranges().enumerate();
+        let having = parts.filter(move |(_, (_, range))| normal(&text[range.clone()]).contains(code));
+        having.map(move |(part, _)| (nth, part))
+    })
 }
 
 #[cfg(test)]

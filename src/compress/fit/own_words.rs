@@ -255,12 +255,17 @@ impl Fit<'_, '_, '_> {
                 .is_some_and(|text| said_before.insert(text))
         };
         let (limit, whole) = (room(talk.own_share), requests.iter().copied().filter(is_short).collect::<HashSet<_>>());
-        for position in self.of_user(&requests).filter(|position| is_new(position)).take(talk.most_requests) {
-            let is_taken = selector.take_within(limit, |selector| match answers.get(&position) {
-                Some(pin) => pin.take(selector),
-                None if whole.contains(&position) => selector.take_whole(position),
-                None => self.take_typed_ends(selector, position),
-            });
+        // In the order of `requests`.
+        let first = requests.first().copied();
+        let others = self.of_user().rev().map(|(position, _)| position).filter(|position| Some(*position) != first);
+        let said = first.into_iter().chain(others).filter(|position| is_new(position));
+        for position in said.take(talk.most_requests) {
+            let is_taken = match answers.get(&position) {
+                Some(pin) => selector.take_within(limit, |selector| pin.take(selector)),
+                None => {
+                    whole.contains(&position) && selector.take_within(limit, |selector| selector.take_whole(position))
+                }
+            };
             if !is_taken {
                 selector.take_within(limit, |selector| self.take_typed_ends(selector, position));
             }
@@ -362,25 +367,19 @@ impl Fit<'_, '_, '_> {
         FEW_TOKENS.max(self.room * FEW_OF_ROOM)
     }
 
-    /// Iterates over the groups of the user, those with a paste among them, in the order of `requests`.
-    fn of_user(&self, requests: &[usize]) -> impl Iterator<Item = usize> {
-        let first = requests.first().copied();
+    /// Iterates over what the user said, with a paste or without, in order.
+    fn of_user(&self) -> impl DoubleEndedIterator<Item = (usize, Group)> {
         let is_users = |(_, group): &(usize, Group)| {
             group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))
         };
-        let mut all: Vec<usize> = self.before_newest().filter(is_users).map(|(position, _)| position).collect();
-        all.retain(|position| Some(*position) != first);
-        first.into_iter().chain(all.into_iter().rev())
+        self.before_newest().filter(is_users)
     }
 
     /// Returns the groups of the user's requests, except pasted ones: the first, which names the task, then newest first.
     pub(super) fn requests(&self, typed: &[f32]) -> Vec<usize> {
-        let is_request = |(position, group): &(usize, Group)| {
-            group.role == Role::User
-                && self.draft.message(group.start).is_some_and(|message| !is_note(message))
-                && typed[*position] * 2.0 >= self.full_tokens(*group) - FRAMING
-        };
-        let mut requests: Vec<usize> = self.before_newest().filter(is_request).map(|(position, _)| position).collect();
+        let is_request =
+            |(position, group): &(usize, Group)| typed[*position] * 2.0 >= self.full_tokens(*group) - FRAMING;
+        let mut requests: Vec<usize> = self.of_user().filter(is_request).map(|(position, _)| position).collect();
         if !requests.is_empty() {
             requests[1..].reverse();
         }

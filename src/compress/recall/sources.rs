@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::codes::codes;
-use crate::text::rules::normal;
+use crate::text::codes::{codes, parts_with};
 use crate::text::segments::{self, Kind};
 use crate::text::terms::scan;
 
@@ -144,22 +143,19 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<
 /// Adds to what `sources` have the codes of a question that none has as it is written there: in another spelling, or one that a
 /// longer one ends or begins with. O(bytes) where there is such a code.
 pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &str) {
-    for code in codes(question) {
-        let mut bits = terms.bits_of(code.word);
-        if bits == 0 || sources.iter().any(|source| source.has() & bits != 0) {
-            continue;
-        }
+    let unknown = codes(question).into_iter().filter_map(|code| {
+        let bits = terms.bits_of(code.word);
+        let is_unknown = bits != 0 && sources.iter().all(|source| source.has() & bits == 0);
         // One bit, for the others are those of its parts.
-        bits &= bits.wrapping_neg();
-        for source in sources.iter_mut().filter(|source| normal(source.text).contains(&code.bare)) {
-            for (part, (_, range)) in source.analysis.byte_ranges().enumerate() {
-                if !normal(&source.text[range]).contains(&code.bare) {
-                    continue;
-                }
-                match source.found.binary_search_by_key(&part, |(part, _)| *part) {
-                    Ok(at) => source.found[at].1 |= bits,
-                    Err(at) => source.found.insert(at, (part, bits)),
-                }
+        is_unknown.then_some((code.bare, bits & bits.wrapping_neg()))
+    });
+    let unknown: Vec<(String, u128)> = unknown.collect();
+    for source in sources.iter_mut().take_while(|_| !unknown.is_empty()) {
+        for (code, part) in parts_with(unknown.iter().map(|(code, _)| &**code), source.text, &source.analysis) {
+            let bit = unknown[code].1;
+            match source.found.binary_search_by_key(&part, |(part, _)| *part) {
+                Ok(at) => source.found[at].1 |= bit,
+                Err(at) => source.found.insert(at, (part, bit)),
             }
         }
     }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::claim::is_asked;
 use super::corrections::subjects_of;
-use super::lexicon::words;
+use super::lexicon::{lower, words};
 use super::typed::typed;
 use super::{Claim, Said, claim_at, sentences_in};
 use crate::text::bytes::FIRST_WIDE;
@@ -120,11 +120,6 @@ fn is_word((want, word): (&&str, &&str)) -> bool {
         "0" => word.starts_with(|c: char| c.is_ascii_digit()) || NUMBERS.contains(word),
         want => want == *word,
     }
-}
-
-/// Returns a sentence as the table has it.
-fn lower(sentence: &str) -> String {
-    sentence.to_lowercase().replace('’', "'")
 }
 
 /// Makes what changes a rule of an earlier sentence in `texts`, oldest first, a rule. O(n).

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::MAX_RULE_BYTES;
-use super::lexicon::words;
+use super::lexicon::{lower, words};
 use super::signs::Signs;
 use crate::text::bytes::FIRST_WIDE;
 
@@ -64,7 +64,7 @@ fn read(sentence: &str) -> Option<(Claim, bool)> {
         return None;
     }
     let is_asked = is_asked(said);
-    let said = if is_ascii { said.to_ascii_lowercase() } else { said.to_lowercase().replace('’', "'") };
+    let said = lower(said);
     let words: Vec<(usize, &str)> = words(&said).collect();
     let wide = if is_ascii { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
     let is_short = if wide == 0 { words.len() <= MAX_SHORT_WORDS } else { wide <= MAX_SHORT_CHARACTERS };

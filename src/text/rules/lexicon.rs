@@ -201,6 +201,11 @@ fn sign(kind: &str) -> Sign {
     }
 }
 
+/// Returns a sentence in lower case, with the apostrophe of the tables.
+pub fn lower(sentence: &str) -> String {
+    if sentence.is_ascii() { sentence.to_ascii_lowercase() } else { sentence.to_lowercase().replace('’', "'") }
+}
+
 /// Returns the words of a lower-case text; an apostrophe ends one: "don'" and "t".
 pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
