@@ -165,7 +165,9 @@ impl Selector<'_> {
         rating.worth(self.scoring.worth(mentions.start as usize..mentions.end as usize))
     }
 
-    /// Returns the tokens for taking a part of an open group, marks included.
+    /// Returns the tokens for taking a part of an open group, marks included. With the first part of a text at its own tokens at
+    /// least, recall of future references is .751 and .913 at 25 and 50 % in place of .749 and .910, and 230 of 7,197 cut results
+    /// of coding agents hold no line of use in place of 362 of 7,382.
     pub(super) fn unit_tokens(&self, unit: usize) -> f32 {
         let Unit { block, tokens, is_fixed, .. } = self.units[unit];
         let (block, range) = (&self.blocks[block as usize], &self.ranges[block as usize]);
@@ -175,7 +177,8 @@ impl Selector<'_> {
         }
         if self.taken[b] == 0 {
             let fixed = if is_fixed { self.fixed[b] - tokens } else { self.fixed[b] };
-            return tokens + fixed + block.mark - block.shortest;
+            // At least its own, though the mark that it replaces costs more: "    |" alone would stay of an error, for it costs nothing.
+            return (tokens + fixed + block.mark - block.shortest).max(tokens);
         }
         if is_fixed {
             return 0.0;
