@@ -10,6 +10,7 @@ use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::bytes::lines;
 use crate::text::commitments::{Certainty, Commitment};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
@@ -293,8 +294,9 @@ pub fn cuts(text: &str, sentences: impl Iterator<Item = Range<usize>>) -> Vec<us
     let last = |at: usize| {
         let at = behind_spaces(at);
         let at = if text[..at].ends_with('\n') { at } else { at + usize::from(text[at..].starts_with('\n')) };
-        let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
-        if text[..at].ends_with('\n') && is_fence(line) { at + line.len() } else { at }
+        // Only there: to the end of a line of many sentences it is far from each.
+        let line = if text[..at].ends_with('\n') { lines(&text[at..]).next() } else { None };
+        at + line.filter(|line| is_fence(line)).map_or(0, str::len)
     };
     let mut cuts: Vec<usize> = sentences.flat_map(|at| [first(at.start), last(at.end)]).collect();
     // Between two sentences there may be one fence.

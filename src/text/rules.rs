@@ -63,7 +63,10 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
 
 /// Returns a sentence with who says it before it on its line: `[Bob]`, `<Bob>`, `@bob`.
 fn with_speaker(text: &str, sentence: Range<usize>) -> Range<usize> {
-    let line = text[..sentence.start].rfind('\n').map_or(0, |end| end + 1);
+    // No further back than the longest tag: one line may hold many sentences.
+    let near = text.ceil_char_boundary(sentence.start.saturating_sub(2 * MAX_SPEAKER_BYTES));
+    let start = text[near..sentence.start].rfind('\n').map(|end| near + end + 1);
+    let Some(line) = start.or((near == 0).then_some(0)) else { return sentence };
     let tag = text[line..sentence.start].trim().trim_end_matches(':');
     let is_between = |open, close| tag.starts_with(open) && tag.ends_with(close) && tag.matches(open).count() == 1;
     let is_tag = is_between('[', ']') || is_between('<', '>') || tag.starts_with('@') && !tag.contains(' ');
