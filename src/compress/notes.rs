@@ -183,30 +183,48 @@ impl<'l> Notes<'l> {
         NewMessage { role, content, tool_call_id: None, name: None, reasoning }
     }
 
-    /// As [`Self::joined`], without joining: notes are messages of their own as far as they fit.
+    /// As [`Self::joined`], without joining: notes are messages of their own, as far as they fit and roles alternate.
     fn apart(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Placed>, Tokens) {
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
         let mut tokens = draft.tokens() + self.left_out.ledger_tokens(draft);
         let mut notes = self.notes.iter().peekable();
         let mut ledger = self.left_out.ledger.clone();
+        let mut before = None;
         for position in 0..=draft.entries.len() {
-            if draft.entries.get(position).is_none_or(|entry| entry.role != Role::System) {
-                items.extend(ledger.take().map(|ledger| Placed::New(self.message(Role::User, ledger))));
+            let after = || {
+                let kept = draft.entries[position..].iter().find(|entry| entry.dropped.is_none());
+                kept.map(|entry| entry.role)
+            };
+            if draft.entries.get(position).is_none_or(|entry| entry.role != Role::System)
+                && let Some(text) = ledger.take()
+            {
+                // Its tokens are those of the user's role, which needs no thoughts.
+                let role = turn(before, after()).filter(|_| self.reasoning.is_none()).unwrap_or(Role::User);
+                items.push(Placed::New(self.message(role, text)));
+                before = Some(role);
             }
             while let Some(note) = notes.next_if(|note| note.at == position) {
-                let Some(text) = note.text(draft.language()) else { continue };
-                let more = draft.tokens_of(Role::User, &text);
+                let Some((role, text)) = turn(before, after()).zip(note.text(draft.language())) else { continue };
+                let note = self.message(role, text);
+                let more = draft.counter.message(&note.view());
                 if tokens + more <= max_tokens {
                     tokens += more;
-                    items.push(Placed::New(self.message(Role::User, text)));
+                    items.push(Placed::New(note));
+                    before = Some(role);
                 }
             }
-            if position < draft.entries.len() {
+            if let Some(entry) = draft.entries.get(position) {
                 items.push(Placed::Entry(position, None));
+                before = entry.dropped.map_or(Some(entry.role), |_| before);
             }
         }
         (items, tokens)
     }
+}
+
+/// Returns the role of a note that is no second turn of its neighbours, the user's if either will do.
+fn turn(before: Option<Role>, after: Option<Role>) -> Option<Role> {
+    [Role::User, Role::Assistant].into_iter().find(|&role| before != Some(role) && after != Some(role))
 }
 
 /// The separator of joined texts, and its tokens.
@@ -400,9 +418,9 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             let head = self.merged.get(&before).copied().unwrap_or(before);
             self.merged.insert(after, head);
         }
-        // Neither takes a note, and one between them would be a second turn of the user: the first result behind them takes it,
-        // else it moves before both.
-        let is_moved = matches!((self.before, after), (Side::User(None), Side::Assistant(None)));
+        // Neither takes a note, and one between them, or at the end, would be a second turn of the user: the first result behind
+        // them takes it, else it moves before both.
+        let is_moved = matches!((self.before, after), (Side::User(None), Side::Assistant(None) | Side::Edge));
         let is_first = is_moved && self.notes.is_empty();
         let result = if is_first { self.results(at..self.newest).find(|(_, is_text)| *is_text) } else { None };
         if let Some((result, _)) = result {

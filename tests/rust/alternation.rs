@@ -103,6 +103,24 @@ fn steps_of_a_long_conversation_alternate_too() {
 }
 
 #[test]
+fn a_note_beside_the_last_message_of_the_user_is_no_second_turn_of_theirs_in_the_least_room() {
+    for calls in [1, 3, 10] {
+        let mut ends_with_a_question = task(calls, Kind::Code);
+        ends_with_a_question.push(Owned::new(Role::Assistant, "I made what you said."));
+        ends_with_a_question.push(Owned::new(Role::User, "Which one is the last?"));
+        for messages in [ends_with_a_question, task(calls, Kind::Code)] {
+            for budget in 20..200 {
+                let request = Request::new(Some("gpt-4o"), None, Tokens::ZERO);
+                let Ok(plan) = compress::fit(&view(&messages), &request, Tokens(budget)) else { continue };
+                let short = apply(&messages, &plan);
+                let twice = short.windows(2).find(|pair| pair[0].role == pair[1].role && pair[0].role == Role::User);
+                assert_eq!(twice, None, "{calls} calls, {budget} tokens");
+            }
+        }
+    }
+}
+
+#[test]
 fn messages_of_the_user_that_become_one_keep_their_words_and_the_last_is_left_alone() {
     let asks = |turn: usize| Owned::new(Role::User, Kind::Prose.text(60 + 7 * turn, turn as u64));
     let answers = |turn: usize| Owned::new(Role::Assistant, Kind::Prose.text(2_000, turn as u64));
