@@ -30,15 +30,14 @@ pub struct CompactionCache {
 }
 
 impl Default for CompactionCache {
-    /// Returns a cache for one conversation: it keeps the last two steps: that of the conversation, and
-    /// that of a message for whose quotes it has no room.
+    /// Returns a cache for one conversation: it keeps the last step, and those of messages for whose quotes it has no room.
     fn default() -> Self {
         Self::holding(0)
     }
 }
 
 impl CompactionCache {
-    /// Returns a cache of steps of at most `max_bytes` together; it always keeps the last two.
+    /// Returns a cache of steps of at most `max_bytes` together; it always keeps those of the last request, and one more.
     pub fn holding(max_bytes: usize) -> Self {
         Self::within(Allowance::Bytes(max_bytes))
     }
@@ -74,7 +73,7 @@ impl CompactionCache {
             let mut exceeded = Vec::new();
             loop {
                 let Some(step) = last_step(view, &arrived, request, &exceeded) else { return Ok(arrived.plan) };
-                let made = self.made(&step, view, request)?;
+                let made = self.made(&step, exceeded.len() + 2, view, request)?;
                 let recalls = Recalls::of(view, &step, &made, &arrived.tokens, request);
                 match recalls.exceeded_at {
                     Some(at) if exceeded.last() != Some(&at) => exceeded.push(at),
@@ -89,7 +88,14 @@ impl CompactionCache {
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
     }
 
-    fn made(&self, step: &CompactionStep, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
+    /// Returns what a step makes, remembered or new; a cache of one conversation keeps `least` of them, this one among them.
+    fn made(
+        &self,
+        step: &CompactionStep,
+        least: usize,
+        view: &[Message<'_>],
+        request: &Request<'_>,
+    ) -> Result<Arc<Made>> {
         // A remembered step does not cover system messages and tools, so it may be of a request in which they fitted.
         if !step.fits {
             return step.make(view, request).map(Arc::new);
@@ -115,7 +121,7 @@ impl CompactionCache {
             bytes += made.bytes();
             bytes <= max_bytes
         });
-        let least = if matches!(self.allowance, Allowance::Bytes(_)) { 2 } else { 0 };
+        let least = if matches!(self.allowance, Allowance::Bytes(_)) { least } else { 0 };
         let kept = within.count().max(least).min(all.len());
         let dropped = all.split_off(kept);
         drop(all);

@@ -10,10 +10,11 @@ mod rating;
 mod shown;
 mod sources;
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
-use crate::conversation::{is_note, last_user_index, said, spoken};
+use crate::conversation::{is_note, last_user_index, said};
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::envelope;
 use crate::text::rules::typed;
@@ -53,39 +54,49 @@ struct Quoted {
     tokens: Tokens,
 }
 
-/// What was quoted before messages behind a step, newest last: by a hash of all messages behind it up to one. It saves work and decides
-/// nothing.
+/// What was quoted before messages behind a step: by a hash of all messages behind it up to one. It saves work and decides nothing.
 #[derive(Debug, Default)]
-pub struct Quotes(Mutex<Vec<(u128, Option<String>)>>);
+pub struct Quotes(Mutex<Remembered>);
 
-/// Most messages of which a step remembers the quotes.
+#[derive(Debug, Default)]
+struct Remembered {
+    quotes: HashMap<u128, Option<String>>,
+    /// The keys, newest last.
+    keys: VecDeque<u128>,
+}
+
+/// A step remembers the quotes of so many messages, and of twice as many as the user has behind it: with fewer than there are, each
+/// request would look for all of them again.
 const REMEMBERED: usize = 64;
 
 impl Quotes {
-    /// Returns what is quoted for a message with the hash `key`; `make` finds it.
-    fn of(&self, key: u128, make: impl FnOnce() -> Option<String>) -> Option<String> {
-        let known = self.all().iter().find(|(other, _)| *other == key).map(|(_, text)| text.clone());
+    /// Returns what is quoted for a message with the hash `key`, one of `messages` behind the step; `make` finds it.
+    fn of(&self, key: u128, messages: usize, make: impl FnOnce() -> Option<String>) -> Option<String> {
+        let known = self.all().quotes.get(&key).cloned();
         known.unwrap_or_else(|| {
             // Outside the lock, for it is slow.
             let text = make();
             let mut all = self.all();
-            let over = (all.len() + 1).saturating_sub(REMEMBERED);
-            all.drain(..over);
-            all.push((key, text.clone()));
+            if all.quotes.insert(key, text.clone()).is_none() {
+                all.keys.push_back(key);
+            }
+            while all.keys.len() > REMEMBERED.max(2 * messages) {
+                let oldest = all.keys.pop_front();
+                oldest.and_then(|oldest| all.quotes.remove(&oldest));
+            }
             text
         })
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<(u128, Option<String>)>> {
+    fn all(&self) -> MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns their approximate size in bytes.
     pub fn bytes(&self) -> usize {
-        let of = |(_, text): &(u128, Option<String>)| {
-            size_of::<(u128, Option<String>)>() + text.as_ref().map_or(0, String::len)
-        };
-        self.all().iter().map(of).sum()
+        let all = self.all();
+        let texts = all.quotes.values().flatten().map(String::len).sum::<usize>();
+        texts + all.keys.len() * size_of::<(u128, u128, Option<String>)>()
     }
 }
 
@@ -107,8 +118,9 @@ impl Recalls {
         let is_system = |index: &usize| view[*index].role == Role::System;
         let system: Tokens = (0..view.len()).filter(is_system).map(|index| tokens[index]).sum();
         let (mut used, mut quotes) = (request.tools_tokens() + REPLY + system + made.tokens, Tokens::ZERO);
+        let messages = view[step.at..].iter().filter(|message| message.role == Role::User).count();
         let is_exceeded = |used: Tokens, quotes: Tokens| used <= budget && used + quotes > budget;
-        let mut digest = Digest::default();
+        let (mut digest, mut search) = (Digest::default(), None);
         for index in (step.at..view.len()).filter(|index| !is_system(index)) {
             let message = &view[index];
             if message.role == Role::Assistant && index > step.at && this.exceeded_at.is_none() {
@@ -124,11 +136,10 @@ impl Recalls {
             }
             let max_tokens = most.min((budget - used - quotes - HEADINGS).max(most / 2));
             digest.number(max_tokens.0);
-            let text = made.quotes.of(digest.finish(), || {
-                let language = spoken(&view[..index], Role::User).unwrap_or_default();
-                let search = Search { view: &view[..index], at: step.at, made, max_tokens, counter, language };
+            let text = made.quotes.of(digest.finish(), messages, || {
+                let search = search.get_or_insert_with(|| Search::new(&view[..last], step.at, made, counter));
                 let (asked, is_question) = asked(message);
-                search.quotes(&asked, is_question)
+                search.quotes(index, (&asked, is_question), max_tokens)
             });
             if let Some(text) = text.filter(|text| this.quoted.iter().all(|quoted| quoted.text != *text)) {
                 let tokens = counter.message(&Message::new(Role::User, &text));
@@ -216,4 +227,25 @@ fn asked(message: &Message<'_>) -> (String, bool) {
         return (bare.to_owned(), true);
     }
     (typed(&said).map(|line| said[line].trim()).collect::<Vec<_>>().join("\n"), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_behind_a_step_is_looked_for_once_however_many_messages_there_are() {
+        let quotes = Quotes::default();
+        let mut searches = 0;
+        for messages in 1..=300 {
+            for message in 0..messages {
+                quotes.of(message, messages as usize, || {
+                    searches += 1;
+                    None
+                });
+            }
+        }
+        assert_eq!(searches, 300);
+        assert!(quotes.bytes() < 300 * 100);
+    }
 }

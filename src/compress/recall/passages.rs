@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::conversation::spoken;
 use crate::message::{Message, Role, ToolCall};
 use crate::select::within::{Cut, Question, within};
 use crate::text::elision::Marks;
@@ -26,47 +27,72 @@ const MAX_PASSAGES: usize = 32;
 /// Most tokens of a quote for each passage in it.
 const PASSAGE_TOKENS: Tokens = Tokens(200);
 
-/// A search for what a message asks for.
-pub(super) struct Search<'s, 'v> {
-    /// The messages before the one that asks.
-    pub(super) view: &'s [Message<'v>],
-    /// The step covers those before this index.
-    pub(super) at: usize,
-    /// What it leaves of them.
-    pub(super) made: &'s Made,
-    pub(super) max_tokens: Tokens,
-    pub(super) counter: TokenCounter,
-    pub(super) language: Language,
+/// A search in a conversation for what messages ask for.
+pub(super) struct Search<'s> {
+    view: &'s [Message<'s>],
+    sources: Vec<Source<'s>>,
+    shown: Shown<'s>,
+    counter: TokenCounter,
 }
 
-impl Search<'_, '_> {
-    /// Returns a ledger that quotes what the words `asked` ask for, each of them in a question, else the names; `None` where that is
-    /// nothing, or in the request. O(terms).
-    pub(super) fn quotes(&self, asked: &str, is_question: bool) -> Option<String> {
+/// How a message's quotes are written.
+struct Quoting {
+    max_tokens: Tokens,
+    counter: TokenCounter,
+    language: Language,
+}
+
+impl<'s> Search<'s> {
+    /// Reads a conversation of which a step covers the messages before `at`; `made` is what it leaves of them. O(bytes).
+    pub(super) fn new(view: &'s [Message<'s>], at: usize, made: &'s Made, counter: TokenCounter) -> Self {
+        Self { view, sources: sources(view), shown: Shown::of(&view[..at], made), counter }
+    }
+
+    /// Returns a ledger that quotes what the words `asked` of a message ask for, each of them in a question, else the names; `None`
+    /// where that is nothing, or in the request. O(terms before it).
+    pub(super) fn quotes(
+        &mut self,
+        message: usize,
+        (asked, is_question): (&str, bool),
+        max_tokens: Tokens,
+    ) -> Option<String> {
         let reference = Reference::of(asked).filter(|_| is_question);
         let terms = Terms::of(asked, is_question);
         if terms.terms.is_empty() && reference.is_none() {
             return None;
         }
-        let mut sources = sources(self.view, &terms);
-        if is_question {
-            add_codes(&mut sources, &terms, asked);
+        let before = self.sources.partition_point(|source| source.message < message);
+        let sources = &mut self.sources[..before];
+        for source in &mut *sources {
+            source.find(&terms);
         }
-        let shown = Shown::of(&self.view[..self.at], self.made);
-        let rating = Rating::of(&sources, &terms);
-        let pointed_to = reference.and_then(|reference| self.pointed_to(reference, &rating, &shown));
+        if is_question {
+            add_codes(sources, &terms, asked);
+        }
+        let rating = Rating::of(sources, &terms);
+        // Most messages ask for nothing that is lost: then nobody needs the language.
+        let quoting = || {
+            let language = spoken(&self.view[..message], Role::User).unwrap_or_default();
+            Quoting { max_tokens, counter: self.counter, language }
+        };
+        let pointed_to = reference.and_then(|reference| quoting().pointed_to(reference, &rating, &self.shown));
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {
-            let mut lost = Self::lost(&rating, shown);
+            let mut lost = lost(&rating, &self.shown);
             lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
             let shares = quotes.len() as u64 + lost.iter().map(Lost::shares).sum::<u64>();
-            let share = self.max_tokens / shares.max(1);
-            quotes.extend(lost.iter().filter_map(|lost| self.quote(lost, asked, &terms, share * lost.shares())));
+            let share = max_tokens / shares.max(1);
+            if !lost.is_empty() {
+                let quoting = quoting();
+                quotes.extend(lost.iter().filter_map(|lost| quoting.quote(lost, asked, &terms, share * lost.shares())));
+            }
         }
-        (!quotes.is_empty()).then(|| ledger::quotes(&quotes, self.language))
+        (!quotes.is_empty()).then(|| ledger::quotes(&quotes, quoting().language))
     }
+}
 
+impl Quoting {
     /// Quotes what a question points to, by its place or form, in the reply with most of its rare terms, else the newest; `None` where
     /// the request shows it.
     fn pointed_to(&self, reference: Reference, rating: &Rating<'_, '_, '_>, shown: &Shown<'_>) -> Option<Quote> {
@@ -114,30 +140,30 @@ impl Search<'_, '_> {
         let text = if counter.text(&near) <= max_tokens { near } else { cut()?.0 };
         Some(Quote { heading, is_named_later, text })
     }
+}
 
-    /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
-    /// one.
-    fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: Shown<'_>) -> Vec<Lost<'t, 's>> {
-        let &Rating { sources, terms, .. } = rating;
-        let mut lost = Found { sources, shown, terms, lost: Vec::new(), known: Vec::new() };
-        let best = rating.best(u128::MAX);
-        if rating.is_subject(&best) {
-            return Vec::new();
-        }
-        lost.add(best.into_iter().take(MAX_PASSAGES), MAX_GROUPS);
-        for about in rating.subjects().into_iter().chain(terms.questions.iter().copied()) {
-            let groups = lost.groups().len() + 1;
-            lost.add(rating.best(about).into_iter().take(1), groups);
-        }
-        lost.add_newer(rating);
-        lost.lost
+/// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
+/// one.
+fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>) -> Vec<Lost<'t, 's>> {
+    let &Rating { sources, terms, .. } = rating;
+    let mut lost = Found { sources, shown, terms, lost: Vec::new(), known: Vec::new() };
+    let best = rating.best(u128::MAX);
+    if rating.is_subject(&best) {
+        return Vec::new();
     }
+    lost.add(best.into_iter().take(MAX_PASSAGES), MAX_GROUPS);
+    for about in rating.subjects().into_iter().chain(terms.questions.iter().copied()) {
+        let groups = lost.groups().len() + 1;
+        lost.add(rating.best(about).into_iter().take(1), groups);
+    }
+    lost.add_newer(rating);
+    lost.lost
 }
 
 /// The passages that are found, as far as the request does not show them.
 struct Found<'m, 't, 's> {
     sources: &'t [Source<'s>],
-    shown: Shown<'m>,
+    shown: &'m Shown<'m>,
     terms: &'m Terms,
     lost: Vec<Lost<'t, 's>>,
     /// Those that the request shows, so that it needs no others.

@@ -1,5 +1,6 @@
 //! The texts of a conversation with what they have of what is asked for.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with};
+use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::terms::scan;
 
@@ -32,13 +34,24 @@ pub(super) struct Source<'v> {
     pub(super) is_arguments: bool,
     pub(super) text: &'v str,
     pub(super) analysis: Arc<Analysis>,
-    /// The parts that have some of the terms, and which.
+    /// The text as [`normal`] has it, if it was needed.
+    bare: OnceCell<String>,
+    /// The parts that have some of the terms, and which: see [`Self::find`].
     pub(super) found: Vec<(usize, u128)>,
     /// Those of them that are signatures of functions, in code that was read or written.
     signatures: Vec<usize>,
 }
 
 impl Source<'_> {
+    /// Finds what it has of other terms.
+    pub(super) fn find(&mut self, terms: &Terms) {
+        let parts = self.analysis.ranges().map(|(_, range)| terms.found(&self.analysis.terms[range])).enumerate();
+        self.found.clear();
+        self.found.extend(parts.filter(|(_, found)| *found != 0));
+        let may_define = self.is_arguments || self.analysis.kind() == Some(Kind::Code);
+        self.signatures = if may_define { signatures(self.text, &self.analysis, &self.found) } else { Vec::new() };
+    }
+
     /// Returns which of the terms it has.
     pub(super) fn has(&self) -> u128 {
         self.found.iter().fold(0, |all, (_, found)| all | found)
@@ -99,8 +112,8 @@ impl Source<'_> {
     }
 }
 
-/// Returns the texts of the messages with the terms that they have. O(terms).
-pub(super) fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<'v>> {
+/// Returns the texts of the messages, in order. O(bytes); what was analysed is remembered.
+pub(super) fn sources<'v>(view: &'v [Message<'v>]) -> Vec<Source<'v>> {
     let (mut sources, mut turn) = (Vec::new(), 0);
     for (group, range) in groups(view.iter().map(|message| message.role)).into_iter().enumerate() {
         let calls = &view[range.start].tool_calls;
@@ -117,10 +130,6 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<
             let arguments = of.tool_calls.iter().map(|call| (string(call.arguments.as_ref()), Some(call), true));
             for (text, call, is_arguments) in said.chain(arguments) {
                 let analysis = Analysis::of(text, if is_arguments { Form::Arguments } else { Form::Outlined });
-                let parts = analysis.ranges().map(|(_, range)| terms.found(&analysis.terms[range])).enumerate();
-                let found: Vec<(usize, u128)> = parts.filter(|(_, found)| *found != 0).collect();
-                let may_define = is_arguments || analysis.kind() == Some(Kind::Code);
-                let signatures = if may_define { signatures(text, &analysis, &found) } else { Vec::new() };
                 let role = of.role;
                 sources.push(Source {
                     turn,
@@ -131,8 +140,9 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>], terms: &Terms) -> Vec<Source<
                     is_arguments,
                     text,
                     analysis,
-                    found,
-                    signatures,
+                    bare: OnceCell::new(),
+                    found: Vec::new(),
+                    signatures: Vec::new(),
                 });
             }
         }
@@ -151,6 +161,10 @@ pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &st
     });
     let unknown: Vec<(String, u128)> = unknown.collect();
     for source in sources.iter_mut().take_while(|_| !unknown.is_empty()) {
+        let bare = source.bare.get_or_init(|| normal(source.text));
+        if !unknown.iter().any(|(code, _)| bare.contains(code)) {
+            continue;
+        }
         for (code, part) in parts_with(unknown.iter().map(|(code, _)| &**code), source.text, &source.analysis) {
             let bit = unknown[code].1;
             match source.found.binary_search_by_key(&part, |(part, _)| *part) {
