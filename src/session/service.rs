@@ -374,11 +374,16 @@ fn check_part(name: &str, part: &str) -> StoreResult<()> {
     if part.is_empty() { Err(StoreError::invalid(name, "must not be empty")) } else { Ok(()) }
 }
 
+/// What an assistant says beside or in place of content: a message of nothing else is a turn, too.
+const BESIDE_CONTENT: [&str; 6] =
+    ["refusal", "audio", "reasoning_content", "reasoning", "thinking_blocks", "reasoning_details"];
+
 /// Returns the kind of an event, by its JSON text; `None` for an empty chat message and for invalid JSON.
 ///
 /// # Source
 ///
-/// Stored events in document 002: calls, a result, or content.
+/// Stored events in document 002: calls, a result, or content. OpenAI, "Chat Completions": `content` is null beside `refusal`, `audio`
+/// and calls, of which `function_call` is the older form.
 fn kind(payload: &str) -> Option<EventKind> {
     // Raw fields: depth does not matter, nor lone surrogates.
     let Ok(fields) = serde_json::from_str::<HashMap<String, &RawValue>>(payload) else {
@@ -390,7 +395,7 @@ fn kind(payload: &str) -> Option<EventKind> {
     if has("tool_call_id") || role == "tool" || role == "function" {
         return Some(EventKind::Result);
     }
-    if has("tool_calls") {
+    if has("tool_calls") || has("function_call") {
         return Some(EventKind::Calls);
     }
     let kind = match role.as_str() {
@@ -398,7 +403,8 @@ fn kind(payload: &str) -> Option<EventKind> {
         "assistant" => EventKind::Assistant,
         _ => EventKind::Other,
     };
-    has("content").then_some(kind)
+    let says_other = kind == EventKind::Assistant && BESIDE_CONTENT.into_iter().any(has);
+    (has("content") || says_other).then_some(kind)
 }
 
 /// Returns whether a JSON text is neither `null` nor an empty text, list or object.

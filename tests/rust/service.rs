@@ -66,14 +66,22 @@ fn what_says_nothing_changes_state_only() {
         EventDraft { partial: true, state: delta(&[("partial", "1")]), ..said("partial", "assistant") },
         odd("calls", r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}"#),
         odd("result", r#"{"role": "tool", "tool_call_id": "1", "content": ""}"#),
+        odd("refusal", r#"{"role": "assistant", "content": null, "refusal": "I can't help with that."}"#),
+        odd("audio", r#"{"role": "assistant", "content": null, "audio": {"id": "a"}}"#),
+        odd("thoughts", r#"{"role": "assistant", "content": "", "thinking_blocks": [{"thinking": "t"}]}"#),
+        odd("no thoughts", r#"{"role": "assistant", "content": "", "reasoning_content": "", "thinking_blocks": []}"#),
+        odd("function", r#"{"role": "assistant", "content": null, "function_call": {"name": "f"}}"#),
         odd("data", r#"{"progress": 0.5, "n": 1, "big": 123456789012345678901234567890, "less": -1}"#),
         odd("half", r#"{"role": "user", "content": "a\ud800b"}"#),
         odd("deep", &format!(r#"{{"role": "user", "content": {}{}}}"#, "[".repeat(500), "]".repeat(500))),
     ];
     service.append(&key(), None, None, events).unwrap();
-    assert_eq!(shown(&service, None, UserFirst::Off), ["calls", "result", "data", "half", "deep"]);
+    assert_eq!(
+        shown(&service, None, UserFirst::Off),
+        ["calls", "result", "refusal", "audio", "thoughts", "function", "data", "half", "deep"]
+    );
     let session = service.get(&key(), &EventWindow::default(), UserFirst::Off).unwrap().unwrap();
-    assert_eq!(session.state.len(), 8, "the deltas of all of them");
+    assert_eq!(session.state.len(), 13, "the deltas of all of them");
 }
 
 #[test]
