@@ -52,7 +52,7 @@ impl LostKind {
 
 /// Returns what `before` says and `after` does not, each once, at its last place, in the order of `before`.
 ///
-/// Ignores system messages, reasoning, dates and times. O(bytes) of both.
+/// What system messages say always stays. Ignores reasoning, dates and times. O(bytes) of both.
 pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
     let mut said: HashSet<Term, BuildMixedHasher> = HashSet::default();
     let mut lines: HashSet<&str> = HashSet::new();
@@ -72,7 +72,7 @@ pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
         }
     }
     let mut lost = Vec::new();
-    for (index, message) in before.iter().enumerate().rev() {
+    for (index, message) in before.iter().enumerate().rev().filter(|(_, message)| message.role != Role::System) {
         let mut found: Vec<(usize, LostKind, &str)> = Vec::new();
         each_said(message, |text| {
             for name in names(text, &mut said) {
@@ -99,7 +99,6 @@ fn is_result(message: &Message<'_>) -> bool {
 
 fn each_said<'m>(message: &'m Message<'_>, mut visit: impl FnMut(&'m str)) {
     match &message.content {
-        _ if message.role == Role::System => return,
         Content::Empty => {}
         Content::Text(text) => visit(text.as_str()),
         Content::Parts(parts) => {
@@ -207,6 +206,13 @@ mod tests {
         let before = [Message::new(Role::Tool, "wrote a/b.txt\nERROR: no a/b.txt\n"), Message::new(Role::User, "ok")];
         let short = [Message::new(Role::User, "Names: a/b.txt"), Message::new(Role::User, "ok")];
         assert_eq!(found(&before, &short), [(0, "error", "ERROR: no a/b.txt".to_owned())]);
+    }
+
+    #[test]
+    fn what_the_system_message_says_is_not_lost() {
+        let system = Message::new(Role::System, "The ticket is OPS-1442.");
+        let before = [system.clone(), Message::new(Role::User, "OPS-1442 and OPS-77"), Message::new(Role::User, "ok")];
+        assert_eq!(found(&before, &[system]), [(1, "id", "OPS-77".to_owned())]);
     }
 
     #[test]
