@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyMapping, PySequence, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyMapping, PySequence, PyString, PyTuple};
 
 use crate::Error;
 use crate::budget::{Limits, check_ratio};
@@ -103,8 +103,8 @@ pub fn model(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 /// Returns tool schemas as JSON text.
 pub fn tools(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
-    if !value.is_instance_of::<PyList>() {
-        return Err(Error::argument("tools", format!("must be a list or None, got {}", format_value(value))))
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        return Err(Error::argument("tools", format!("must be a list, a tuple or None, got {}", format_value(value))))
             .or_raise(value.py());
     }
     super::convert::json(value).map(Some).or_else(|problem| Err(Error::argument("tools", problem)).or_raise(value.py()))

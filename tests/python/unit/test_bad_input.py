@@ -661,12 +661,18 @@ def test_any_text_is_a_model(model: str) -> None:
     assert count_tokens([USER], model) >= 8
 
 
-@pytest.mark.parametrize("tools", [5, "f", {}, (), {"name"}])
+def test_tools_may_be_a_tuple() -> None:
+    tool = {"type": "function", "function": {"name": "look"}}
+    assert count_tokens([USER], tools=(tool,)) == count_tokens([USER], tools=[tool])
+    assert Compressor(100, tools=(tool,)).compress([USER]) == [USER]
+
+
+@pytest.mark.parametrize("tools", [5, "f", {}, {"name"}])
 def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         count_tokens([USER], tools=tools)
     assert caught.value.argument == "tools"
-    assert str(caught.value) == f"`tools` must be a list or None, got {tools!r}"
+    assert str(caught.value) == f"`tools` must be a list, a tuple or None, got {tools!r}"
 
 
 @pytest.mark.parametrize("tool", [Unprintable(), {(1,): 2}, nested(100_000), {1, 2}, b"x"])
