@@ -29,8 +29,9 @@ impl LineEnd {
     }
 }
 
-/// A gap this short is kept: its mark would be longer.
+/// A gap this short is kept: its mark would be longer, and that of the first, which explains itself.
 const SHOWN_GAP_BYTES: usize = 8;
+const SHOWN_FIRST_GAP_BYTES: usize = 32;
 
 /// Bytes of a line in which its number is searched.
 const MAX_LINE_BYTES: usize = 2000;
@@ -109,8 +110,9 @@ impl<'t> Rendering<'t> {
                 i += 1;
             }
             let range = within(pieces[first], &span).start..within(pieces[i - 1], &span).end;
+            let shown = if self.is_explained { SHOWN_GAP_BYTES } else { SHOWN_FIRST_GAP_BYTES };
             // If the whole text goes, its mark stays.
-            if kept[first] || (range.len() <= SHOWN_GAP_BYTES && i - first < pieces.len()) {
+            if kept[first] || (range.len() <= shown && i - first < pieces.len()) {
                 self.out.push_str(&self.text[range]);
             } else {
                 self.push_gap(&pieces[first..i], range, &span);
