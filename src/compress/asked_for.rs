@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document};
-use crate::text::analysis::{Analysis, Form};
+use crate::text::analysis::Form;
 use crate::text::codes::{codes, parts_with};
 use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
@@ -14,7 +14,7 @@ use crate::text::sentences::{questions, sentences};
 use crate::text::stop_words::is_stop_word;
 use crate::text::terms::{ShortTerm, scan};
 
-use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, cuts};
+use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
 
 /// Most messages with a term for it to be asked for, the question among them.
@@ -108,7 +108,8 @@ impl Documents {
         known.extend(cuts(text, ranges));
         known.sort_unstable();
         known.dedup();
-        self.documents[document].analysis = Analysis::cut_at(text, Form::Stated, known);
+        let of = &mut self.documents[document];
+        of.analysis = analysed(text, of.author, Form::Stated, known);
         self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
     }
 

@@ -2,6 +2,7 @@
 
 use std::iter::Peekable;
 use std::ops::Range;
+use std::sync::Arc;
 use std::{slice, vec};
 
 use crate::conversation::Group;
@@ -12,6 +13,7 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::bytes::lines;
 use crate::text::commitments::{Certainty, Commitment};
+use crate::text::envelope::heading;
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said};
@@ -244,7 +246,8 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         let author = author(piece, entry)?;
         let form = form(author, piece.tokens, candidate, !cuts.is_empty());
         let cuts = if form == Form::Stated { cuts } else { Vec::new() };
-        let analysis = Analysis::cut_at(self.draft.text(index, place.piece), form, &cuts);
+        let text = self.draft.text(index, place.piece);
+        let analysis = analysed(text, author, form, &cuts);
         let is_words = matches!(author, Author::User | Author::Assistant) && !analysis.is_material();
         let is_near = is_words || author == Author::Call || index >= self.newest;
         self.documents.documents.push(Document {
@@ -303,6 +306,12 @@ pub fn cuts(text: &str, sentences: impl Iterator<Item = Range<usize>>) -> Vec<us
     cuts.sort_unstable();
     cuts.dedup();
     cuts
+}
+
+/// Returns the analysis of a text, with further cuts; what says before the user's words who speaks, or when, stays with any of them.
+pub fn analysed(text: &str, author: Author, form: Form, cuts: &[usize]) -> Arc<Analysis> {
+    let heading = if author == Author::User { heading(text) } else { 0 };
+    Analysis::cut_at(text, form, cuts, heading)
 }
 
 fn form(author: Author, tokens: Tokens, candidate: Option<&Candidate>, is_cut: bool) -> Form {

@@ -139,11 +139,16 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
         (CROWD / count(alike).max(1.0)).min(1.0)
     };
     let crowds = Crowds { errors: crowd(Class::Error), outliers: crowd(Class::Outlier) };
-    let is_result = scoring.documents()[document].author == Author::Result;
+    let author = scoring.documents()[document].author;
+    let (is_result, is_users) = (author == Author::Result, author == Author::User);
     let strikes = if is_result { frame.strikes * STRIKING } else { 0.0 };
     let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
     units.extend(parts.map(|(i, (part, mentions))| {
         let tokens = count(part.bytes as usize) * for_byte;
+        if is_users && part.is_fixed {
+            // Who speaks, or when, says nothing alone.
+            return unit(mentions, tokens, Rating::default(), true);
+        }
         let rating = Rating::of(scoring, document, (i, part.class), crowds, block.is_bundle);
         unit(mentions, tokens, rating.within(block.weight, tokens * token_worth + strikes), part.is_fixed)
     }));

@@ -59,15 +59,16 @@ pub static MEMORY: LazyLock<ContentMemory<Analysis>> =
 impl Analysis {
     /// Returns the analysis of `text`; O(n) the first time.
     pub fn of(text: &str, form: Form) -> Arc<Self> {
-        Self::cut_at(text, form, &[])
+        Self::cut_at(text, form, &[], 0)
     }
 
-    /// As [`Self::of`], with further cuts.
-    pub fn cut_at(text: &str, form: Form, cuts: &[usize]) -> Arc<Self> {
+    /// As [`Self::of`], with further cuts; the part before the byte `heading` stays with any other.
+    pub fn cut_at(text: &str, form: Form, cuts: &[usize], heading: usize) -> Arc<Self> {
         checkpoint::reached();
-        let salt = cuts.iter().fold(form as u64, |salt, &cut| (salt ^ cut as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let places = cuts.iter().chain([&heading]);
+        let salt = places.fold(form as u64, |salt, &at| (salt ^ at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         MEMORY.get_or_make(text, salt, || {
-            let analysis = Self::make(text, form, cuts);
+            let analysis = Self::make(text, form, cuts, heading);
             let bytes = analysis.segments.as_ref().map_or(0, Segments::heap_bytes)
                 + analysis.parts.len() * size_of::<TextPart>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
@@ -76,11 +77,17 @@ impl Analysis {
         })
     }
 
-    fn make(text: &str, form: Form, cuts: &[usize]) -> Self {
+    fn make(text: &str, form: Form, cuts: &[usize], heading: usize) -> Self {
         let (segments, terms) = if form == Form::Whole {
             (None, Terms::by_part(text, std::iter::once(text.len()), &mut ()))
         } else {
-            let (segments, terms) = Segments::with_terms(text, cuts);
+            let mut cuts = cuts.to_vec();
+            if heading > 0 {
+                cuts.push(heading);
+                cuts.sort_unstable();
+                cuts.dedup();
+            }
+            let (segments, terms) = Segments::with_terms(text, &cuts);
             (Some(segments), terms)
         };
         let mut parts: Vec<TextPart> = match &segments {
@@ -100,9 +107,11 @@ impl Analysis {
                     terms_end: 0,
                 };
                 let members = if form == Form::Members { segments.members(text, &SUBJECT_KEYS) } else { Vec::new() };
-                let is_fixed = |i| members.contains(&i) || (form == Form::Arguments && !segments.is_within_string(i));
+                let is_structure =
+                    |i| members.contains(&i) || (form == Form::Arguments && !segments.is_within_string(i));
+                let is_fixed = |i, end: u32| end as usize <= heading || is_structure(i);
                 let pieces = segments.pieces().iter().enumerate();
-                pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()
+                pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i, piece.end)))).collect()
             }
         };
         for (part, end) in parts.iter_mut().zip(&terms.ends) {

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::dates::spellings;
+
 /// Most bytes of one such item, most items, and bytes in which the next line is searched.
 const MAX_ADDRESS_BYTES: usize = 160;
 const MAX_ADDRESSES: usize = 4;
@@ -39,6 +41,46 @@ pub fn start(text: &str) -> usize {
         start = text.len() - rest.len() + end;
     }
     start
+}
+
+/// Most bytes of a heading, and of the name or the date in it; most words of a name.
+const MAX_HEADING_BYTES: usize = 96;
+const MAX_NAME_BYTES: usize = 40;
+const MAX_NAME_WORDS: usize = 4;
+const MAX_PARTICLE_BYTES: usize = 3;
+
+/// Returns the end of what says at the start of a text who speaks, or when: what [`start`] finds, "Mira: ", a line with a date. 0
+/// without it. O(1), as [`start`].
+pub fn heading(text: &str) -> usize {
+    let rest = text[start(text)..].trim_start_matches(' ');
+    let start = text.len() - rest.len();
+    let near = &rest[..rest.floor_char_boundary(MAX_NAME_BYTES)];
+    let end = start + speaker(near).or_else(|| date(near)).unwrap_or(0);
+    if end <= MAX_HEADING_BYTES && !text[end..].trim().is_empty() { end } else { 0 }
+}
+
+/// Returns the end of the name with a colon that a text starts with.
+fn speaker(text: &str) -> Option<usize> {
+    let (name, behind) = text.split_once([':', '：'])?;
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '\'');
+    let is_capital = |c: char| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii();
+    // "Anna de la Cruz", but not "We moved".
+    let is_short = |word: &str| word.len() <= MAX_PARTICLE_BYTES;
+    let is_name = name.starts_with(is_capital)
+        && name.chars().all(is_of_name)
+        && name.split(' ').all(|word| word.starts_with(is_capital) || is_short(word))
+        && name.split(' ').count() <= MAX_NAME_WORDS;
+    let said = behind.trim_start_matches(' ');
+    let is_apart = said.len() < behind.len() || behind.starts_with('\n') || text[name.len()..].starts_with('：');
+    (is_name && is_apart).then_some(text.len() - said.len())
+}
+
+/// Returns the end of the line with a date or a time, and little else, that a text starts with.
+fn date(text: &str) -> Option<usize> {
+    let (line, _) = text.split_once('\n')?;
+    let digits = |c: char| c.is_ascii_digit();
+    let mut numbers = line.match_indices(digits).map(|(at, _)| at).filter(|&at| !line[..at].ends_with(digits));
+    numbers.any(|at| !spellings(line, at).is_empty()).then_some(line.len() + 1)
 }
 
 /// Returns the end of such an item, if `text` starts with one and goes on.
@@ -115,6 +157,37 @@ mod tests {
         ];
         for text in texts {
             assert_eq!(start(text), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn who_speaks_and_when_is_a_heading() {
+        for head in [
+            "Mira: ",
+            "Anna-Lena Groß: ",
+            "Ana de la Cruz: ",
+            "陈静：",
+            "陈静: ",
+            "[2026-02-04 10:05] ",
+            "2026-03-19\n",
+            "Thursday, 19 March 2026\n",
+            "3月25日 周三\n",
+            "02.07.2026\n",
+            "[10:05] Mira: ",
+        ] {
+            let text = format!("{head}We moved to Graz. It rains.");
+            assert_eq!(text[..heading(&text)].trim(), head.trim());
+        }
+        for text in [
+            "We moved: to Graz, in 2026.",
+            "it rains: a lot",
+            "a:b",
+            "2026-03-19",
+            "Mira:",
+            "http://x.y z",
+            "5 eggs\nmilk",
+        ] {
+            assert_eq!(heading(text), 0, "{text}");
         }
     }
 

@@ -304,3 +304,42 @@ fn what_a_question_points_to_stays_though_it_names_nothing_of_it() {
         assert!(text(&fit(&messages, 12)).contains(meant), "{question}");
     }
 }
+
+#[test]
+fn what_stays_of_a_message_in_a_group_stays_under_who_said_it() {
+    let who = |turn: usize| ["Mira", "Oskar", "Selma"][turn % 3];
+    let rule = |turn: usize| format!("From now on never ring at flat {turn}.");
+    let chat = |seed: usize, count: usize| {
+        const WHAT: [&str; 5] =
+            ["The lamp in the hall", "My sister's boat", "The bus to Graz", "Our garden", "The old radio"];
+        const HOW: [&str; 7] = [
+            "was late",
+            "looks fine",
+            "cost forty euros",
+            "made some noise",
+            "smelled of rain",
+            "went quiet",
+            "is green",
+        ];
+        let sentence =
+            |at: usize| format!("{} {} on day {}. ", WHAT[(seed + at) % 5], HOW[(seed * 3 + at) % 7], seed + at);
+        (0..count).map(sentence).collect::<String>()
+    };
+    let said = |turn: usize| {
+        let rule = if turn % 20 == 1 { rule(turn) } else { String::new() };
+        format!("{}: {}{rule} {}", who(turn), chat(turn, 8), chat(turn + 50, 8))
+    };
+    let mut messages: Vec<Owned> = (0..40)
+        .flat_map(|turn| [Owned::new(Role::User, said(turn)), Owned::new(Role::Assistant, chat(turn + 100, 16))])
+        .collect();
+    messages.push(Owned::new(Role::User, "And now?"));
+    for percent in [6, 10, 20] {
+        let text = text(&fit(&messages, percent));
+        let found: Vec<(usize, usize)> = (0..40).filter_map(|turn| Some((turn, text.find(&rule(turn))?))).collect();
+        assert_eq!(found.len(), 2, "{percent} %: {text}");
+        for (turn, found) in found {
+            let name = (0..3).map(who).max_by_key(|name| text[..found].rfind(&format!("{name}: ")));
+            assert_eq!(name, Some(who(turn)), "{percent} %: {}", &text[..found]);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
 use crate::text::estimate::count;
-use crate::text::rules::{self, Claim, normal, stands_alone};
+use crate::text::rules::{self, Claim, is_firm, normal, stands_alone};
 
 use super::taken::{Parts, Taken};
 use super::{FRAMING, Fit};
@@ -87,6 +87,9 @@ pub(super) struct Pin {
     /// Whether it is a paragraph of its own: of more than have room these come first. Of ten rules in messages of 1,000 characters of
     /// manuals 5 or 6 stay at 6 to 25 % of the tokens, without this 1.
     is_alone: bool,
+    /// Whether it is a rule that says it holds for good: of more than have room these come next. Of rules in 80 messages of equals of
+    /// 900 characters, in which 12 other sentences seem to be some, two of two stay at 6 to 20 % of the tokens, without this none.
+    is_firm: bool,
     /// Estimated tokens of all that stays with it: its parts, or its message.
     pub(super) taken_tokens: f32,
 }
@@ -231,9 +234,9 @@ impl Fit<'_, '_, '_> {
                 self.take_answered(selector, (selector.used() + short).min(self.room));
             }
             let Some(limit) = limits.next(claim, selector.used()) else { continue };
-            let of_claim =
-                |is_alone| pins.iter().rev().filter(move |pin| pin.claim == claim && pin.is_alone == is_alone);
-            for pin in of_claim(true).chain(of_claim(false)) {
+            let mut of_claim: Vec<&Pin> = pins.iter().rev().filter(|pin| pin.claim == claim).collect();
+            of_claim.sort_by_key(|pin| (!pin.is_alone, !pin.is_firm));
+            for pin in of_claim {
                 if !seen.insert(&pin.normal) {
                     continue;
                 }
@@ -408,6 +411,7 @@ impl Fit<'_, '_, '_> {
                 unlabelled: String::new(),
                 tokens: 0.0,
                 is_alone: stands_alone(self.draft.text(entry, piece), range),
+                is_firm: claim == Claim::Rule && is_firm(&self.draft.text(entry, piece)[range.clone()]),
                 taken_tokens: 0.0,
             };
             for span in question.iter().chain([&said]) {

@@ -9,7 +9,7 @@ use super::super::scoring::{ANSWERS, Author, Document, Scoring};
 use super::{Selector, Unit};
 
 /// The worth of a part; computed once, for parts are rated again and again.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Rating {
     /// Factor of the worth of its terms.
     pub named: f32,
