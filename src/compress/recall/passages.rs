@@ -16,13 +16,18 @@ use crate::text::segments::Kind;
 use crate::tokens::{TokenCounter, Tokens};
 
 use super::asked::Terms;
-use super::rating::{MAX_GROUPS, Rating};
+use super::rating::Rating;
 use super::shown::Shown;
 use super::sources::{SHORT_TEXT, Source, add_codes, sources, string};
 use crate::compress::compaction::Made;
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
 const MAX_PASSAGES: usize = 32;
+
+/// Groups that are quoted, as many as have so many tokens each: what is asked about a set stands in many messages.
+const MIN_GROUPS: usize = 4;
+const MAX_GROUPS: usize = 8;
+const GROUP_TOKENS: u64 = 64;
 
 /// Most tokens of a quote for each passage in it.
 const PASSAGE_TOKENS: Tokens = Tokens(200);
@@ -79,7 +84,8 @@ impl<'s> Search<'s> {
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {
-            let mut lost = lost(&rating, &self.shown);
+            let max_groups = (max_tokens.0 / GROUP_TOKENS) as usize;
+            let mut lost = lost(&rating, &self.shown, max_groups.clamp(MIN_GROUPS, MAX_GROUPS));
             lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
             let shares = quotes.len() as u64 + lost.iter().map(Lost::shares).sum::<u64>();
             let share = max_tokens / shares.max(1);
@@ -144,14 +150,14 @@ impl Quoting {
 
 /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best
 /// one.
-fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>) -> Vec<Lost<'t, 's>> {
+fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>, max_groups: usize) -> Vec<Lost<'t, 's>> {
     let &Rating { sources, terms, .. } = rating;
     let mut lost = Found { sources, shown, terms, lost: Vec::new(), known: Vec::new() };
     let best = rating.best(u128::MAX);
     if rating.is_subject(&best) {
         return Vec::new();
     }
-    lost.add(best.into_iter().take(MAX_PASSAGES), MAX_GROUPS);
+    lost.add(best.into_iter().take(MAX_PASSAGES), max_groups);
     for about in rating.subjects().into_iter().chain(terms.questions.iter().copied()) {
         let groups = lost.groups().len() + 1;
         lost.add(rating.best(about).into_iter().take(1), groups);
