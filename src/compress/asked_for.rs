@@ -1,7 +1,7 @@
 //! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms, or what it points to;
 //! and those that the model is about to take.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::select::Asked;
@@ -10,9 +10,9 @@ use crate::text::analysis::Form;
 use crate::text::codes::{codes, parts_with};
 use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
-use crate::text::sentences::{questions, sentences};
+use crate::text::sentences::{QUESTION_BYTES, questions, sentences};
 use crate::text::stop_words::is_stop_word;
-use crate::text::terms::{ShortTerm, scan};
+use crate::text::terms::{ShortTerm, is_han, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
@@ -50,6 +50,9 @@ impl Documents {
             self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
         }
         self.find_codes(draft, question);
+        if self.asked_for.is_empty() {
+            self.find_characters(draft, question);
+        }
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -206,6 +209,34 @@ impl Documents {
             }
         }
         self.asked_for.extend(found.into_iter().filter(|found| found.len() <= MOST_PARTS).flatten());
+    }
+
+    /// Finds the few parts of what was said that have a Han character of the question, which may be a word of its own ("伞在哪儿？"):
+    /// terms are pairs. Of 12 such questions of 6 % of the tokens 45 of 48 answers are there, without this 14. Not beside other finds:
+    /// .577 of the evidence of Chinese meetings stays at 25 % in place of .594. O(bytes) of what was said, for a question in that script.
+    fn find_characters(&mut self, draft: &Draft<'_, '_>, question: usize) {
+        let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        let texts = pieces.map(|(piece, _)| draft.text(question, piece)).filter(|text| text.len() <= QUESTION_BYTES);
+        let characters: BTreeSet<char> = texts.flat_map(str::chars).filter(|&c| is_han(c)).collect();
+        for character in characters {
+            let mut found = Vec::new();
+            for (of, place) in self.documents.iter().zip(&self.places) {
+                let is_said = matches!(of.author, Author::User | Author::Assistant);
+                let Some(block) = place.block.filter(|_| is_said && !of.stays && of.message != question) else {
+                    continue;
+                };
+                let text = draft.text(place.entry, place.piece);
+                if text.contains(character) {
+                    let parts = of.analysis.byte_ranges().enumerate();
+                    let having = parts.filter(|(_, (_, range))| text[range.clone()].contains(character));
+                    found.extend(having.map(|(part, _)| (block, part)));
+                }
+                if found.len() > MOST_PARTS {
+                    break;
+                }
+            }
+            self.asked_for.extend(Some(found).filter(|found| found.len() <= MOST_PARTS).into_iter().flatten());
+        }
     }
 
     /// Returns the parts of the function, of code, that a part with what is asked for opens.

@@ -25,6 +25,8 @@ pub(super) struct Terms {
     /// Those of names alone.
     weighty: u128,
     pub(super) is_question: bool,
+    /// Whether it has a question mark, too.
+    pub(super) asks: bool,
 }
 
 impl Terms {
@@ -70,7 +72,8 @@ impl Terms {
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
-        Self { terms, asked, names, questions, weighty, is_question }
+        let asks = is_question && text.contains(['?', '？']);
+        Self { terms, asked, names, questions, weighty, is_question, asks }
     }
 
     pub(super) fn all_names(&self) -> u128 {

@@ -84,8 +84,9 @@ impl<'s> Search<'s> {
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {
-            let max_groups = (max_tokens.0 / GROUP_TOKENS) as usize;
-            let mut lost = lost(&rating, &self.shown, max_groups.clamp(MIN_GROUPS, MAX_GROUPS));
+            let of_set = (max_tokens.0 / GROUP_TOKENS) as usize;
+            let max_groups = if terms.asks { of_set.clamp(MIN_GROUPS, MAX_GROUPS) } else { MIN_GROUPS };
+            let mut lost = lost(&rating, &self.shown, max_groups);
             lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
             let shares = quotes.len() as u64 + lost.iter().map(Lost::shares).sum::<u64>();
             let share = max_tokens / shares.max(1);

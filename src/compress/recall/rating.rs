@@ -12,10 +12,11 @@ use super::sources::Source;
 /// Most groups with a term for it to tell which reply a question points to, and what is about the same.
 const RARE: usize = 3;
 
-/// A passage has at least the weight of one term that so many groups have: "How many books have I finished?" has one word of each that
-/// was named. Of eight such .30 and .60 stand behind a step at 12 and 25 % of the tokens, with 2 groups .00 and .03; of the tokens of
-/// talk .052 are quotes in place of .046.
+/// A passage has at least the weight of one term that so many groups have, for a message that asks and for another: "How many books have
+/// I finished?" has one word of each that was named. Of eight such .30 and .60 stand behind a step at 12 and 25 % of the tokens, with 2
+/// groups .00 and .03. With 8 for both marks and quotes are .06 of the tokens of many short turns in place of .04.
 const RARELY: usize = 8;
+const RARELY_TOLD: usize = 2;
 
 /// Least weight, as a share of all that is asked for and of the best passage.
 ///
@@ -81,7 +82,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
         // A word in a script without spaces may be one pair of characters.
         let is_wide = self.terms.terms.iter().all(|term| term.kind() == TermKind::Pair);
-        let rarely = Idf::of(self.by_group.len()).at(RARELY) * if is_wide { OF_PAIR } else { 1.0 };
+        let rarely = Idf::of(self.by_group.len()).at(if self.terms.asks { RARELY } else { RARELY_TOLD })
+            * if is_wide { OF_PAIR } else { 1.0 };
         let least = (best * BESIDE_BEST).max(self.weight(about) * MIN_SHARE).max(rarely);
         rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
     }

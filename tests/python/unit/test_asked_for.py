@@ -322,3 +322,28 @@ def test_a_commit_is_found_by_the_hash_that_the_user_shortened(digits: int) -> N
     kept = tools_of(messages, count_tokens(messages) // 12)
     assert shas[120] in kept
     assert "Change 120\n" in kept
+
+
+@pytest.mark.parametrize(
+    ("fact", "question"),
+    [
+        ("我那把伞落在小周办公室了。", "伞呢？"),
+        ("昨晚把车放到地下二层了。", "车停哪里了？"),
+        ("傘は会社に忘れた。", "あの傘、知らない？"),
+    ],
+)
+def test_a_noun_of_one_character_is_a_name(fact: str, question: str) -> None:
+    draw = random.Random(2)
+    things = ["窗户", "邻居", "电影", "米饭", "公园", "音乐"]
+    says = ["开着很好", "说得不错", "真有意思", "让人高兴", "太长了"]
+
+    def prose(sentences: int) -> str:
+        return "".join(f"{draw.choice(things)}{draw.choice(says)}。" for _ in range(sentences))
+
+    messages: list[dict[str, Any]] = []
+    for turn in range(60):
+        said = prose(3) + (fact if turn == 20 else "") + prose(3)
+        messages += [{"role": "user", "content": said}, {"role": "assistant", "content": prose(6)}]
+    messages.append({"role": "user", "content": question})
+    sent = fit_messages(messages, count_tokens(messages) // 10).messages
+    assert any(fact in message["content"] for message in sent)

@@ -524,3 +524,25 @@ def test_a_question_without_room_makes_one_step() -> None:
             {"role": "assistant", "content": prose(draw, 3)},
         ]
     assert changed <= 4
+
+
+def test_all_that_a_question_counts_is_quoted() -> None:
+    draw = random.Random(5)
+    books = [
+        f"I finished {title} yesterday."
+        for title in ("Oaks", "Tides", "Salt", "Looms", "Bees", "Fog")
+    ]
+    history: list[Message] = [{"role": "system", "content": "You help."}]
+    for turn in range(160):
+        said = prose(draw, 6)
+        if turn % 9 == 4 and turn // 9 < len(books):
+            said = f"{said} {books[turn // 9]} {prose(draw, 2)}"
+        history += [
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": prose(draw, 8)},
+        ]
+    before = compress_messages(asked(history, "Thank you."), WINDOW)
+    sent = compress_messages(asked(history, "How many books have I finished?"), WINDOW)
+    assert sum(book in str(before) for book in books) <= 1
+    assert all(book in str(sent[:-1]) for book in books)
+    assert count_tokens(sent) <= WINDOW * 0.85
