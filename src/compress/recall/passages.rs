@@ -7,12 +7,15 @@ use std::ops::Range;
 use crate::conversation::spoken;
 use crate::message::{Message, Role, ToolCall};
 use crate::select::within::{Cut, Question, within};
-use crate::text::elision::Marks;
+use crate::text::analysis::{Analysis, Form};
+use crate::text::elision::{Marks, read_gap};
+use crate::text::envelope::heading;
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
 use crate::text::references::Reference;
 use crate::text::segments::Kind;
+use crate::text::sentences::sentences;
 use crate::tokens::{TokenCounter, Tokens};
 
 use super::asked::Terms;
@@ -84,15 +87,15 @@ impl<'s> Search<'s> {
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {
-            let of_set = (max_tokens.0 / GROUP_TOKENS) as usize;
-            let max_groups = if terms.asks { of_set.clamp(MIN_GROUPS, MAX_GROUPS) } else { MIN_GROUPS };
-            let mut lost = lost(&rating, &self.shown, max_groups);
+            let of_set = ((max_tokens.0 / GROUP_TOKENS) as usize).clamp(MIN_GROUPS, MAX_GROUPS);
+            let mut lost = lost(&rating, &self.shown, if terms.asks { of_set } else { MIN_GROUPS });
             lost.sort_by_key(|lost| (lost.source.message, !lost.source.is_arguments));
             let shares = quotes.len() as u64 + lost.iter().map(Lost::shares).sum::<u64>();
             let share = max_tokens / shares.max(1);
             if !lost.is_empty() {
                 let quoting = quoting();
-                quotes.extend(lost.iter().filter_map(|lost| quoting.quote(lost, asked, &terms, share * lost.shares())));
+                quotes
+                    .extend(lost.iter().filter_map(|lost| quoting.quote(lost, asked, &rating, share * lost.shares())));
             }
         }
         (!quotes.is_empty()).then(|| ledger::quotes(&quotes, quoting().language))
@@ -126,7 +129,13 @@ impl Quoting {
         Some(Quote { heading: source.role.name().to_owned(), is_named_later: false, text })
     }
 
-    fn quote(&self, lost: &Lost<'_, '_>, asked: &str, terms: &Terms, max_tokens: Tokens) -> Option<Quote> {
+    fn quote(
+        &self,
+        lost: &Lost<'_, '_>,
+        asked: &str,
+        rating: &Rating<'_, '_, '_>,
+        max_tokens: Tokens,
+    ) -> Option<Quote> {
         let &Lost { source: Source { role, call, text, .. }, ref parts, is_named_later, is_meant } = lost;
         let heading = match call {
             Some(ToolCall { name, arguments, .. }) => {
@@ -142,9 +151,11 @@ impl Quoting {
         if tokens <= max_tokens {
             return Some(Quote { heading, is_named_later, text: (*text).to_owned() });
         }
-        let near = lost.excerpt(terms, max_tokens.as_f32() / tokens.as_f32(), marks);
+        let near = lost.excerpt(rating.terms, max_tokens.as_f32() / tokens.as_f32(), marks);
         let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
-        let text = if counter.text(&near) <= max_tokens { near } else { cut()?.0 };
+        let fits = |text: &String| says_something(text) && counter.text(text) <= max_tokens;
+        let by_sentence = || lost.sentences(rating, max_tokens.as_f32() / tokens.as_f32(), marks).filter(fits);
+        let text = Some(near).filter(fits).or_else(by_sentence).or_else(|| Some(cut()?.0))?;
         Some(Quote { heading, is_named_later, text })
     }
 }
@@ -153,8 +164,9 @@ impl Quoting {
 /// one.
 fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>, max_groups: usize) -> Vec<Lost<'t, 's>> {
     let &Rating { sources, terms, .. } = rating;
-    let mut lost = Found { sources, shown, terms, lost: Vec::new(), known: Vec::new() };
     let best = rating.best(u128::MAX);
+    let is_set = Rating::groups(&best) > MIN_GROUPS;
+    let mut lost = Found { sources, shown, terms, is_set, lost: Vec::new(), known: Vec::new() };
     if rating.is_subject(&best) {
         return Vec::new();
     }
@@ -172,6 +184,9 @@ struct Found<'m, 't, 's> {
     sources: &'t [Source<'s>],
     shown: &'m Shown<'m>,
     terms: &'m Terms,
+    /// Whether so many messages have what is asked for that they are a set, of which none needs its answer: with answers .28 and .45 of
+    /// eight items stand behind a step at 12 and 25 % of the tokens in place of .50 and .85.
+    is_set: bool,
     lost: Vec<Lost<'t, 's>>,
     /// Those that the request shows, so that it needs no others.
     known: Vec<(&'t Source<'s>, usize)>,
@@ -185,7 +200,7 @@ impl<'t, 's> Found<'_, 't, 's> {
                 && source
                     .record(part, self.terms)
                     .is_none_or(|record| self.shown.has(source.message, &source.text[record]));
-            let answers = source.answers(self.sources);
+            let answers = if self.is_set { Vec::new() } else { source.answers(self.sources) };
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
             let groups = self.groups();
@@ -309,6 +324,31 @@ impl Lost<'_, '_> {
         if self.defines() { FUNCTION_SHARES } else { 1 }
     }
 
+    /// Returns the sentences of what somebody said that have most of the question, up to a `share` of it, with what says before them who
+    /// speaks: a passage may be all of a message. `None` of what was not said. Of five questions about two things each 34 and 37 of 40
+    /// sentences stand behind a step at 6 and 12 % of the tokens, without this 22 and 23, and 26 of 404 quotes are but a mark.
+    fn sentences(&self, rating: &Rating<'_, '_, '_>, share: f32, marks: Marks<'_>) -> Option<String> {
+        let Source { text, role, is_arguments, ref analysis, .. } = *self.source;
+        if role == Role::Tool || is_arguments || analysis.is_material() {
+            return None;
+        }
+        let starts: Vec<usize> = sentences(text).map(|sentence| sentence.start).filter(|&start| start > 0).collect();
+        let heading = if role == Role::User { heading(text) } else { 0 };
+        let analysis = Analysis::cut_at(text, Form::Stated, &starts, heading);
+        let weigh = |range: Range<usize>| rating.weight(rating.terms.found(&analysis.terms[range]));
+        let weights = analysis.ranges().map(|(_, range)| weigh(range));
+        let mut having: Vec<(f32, usize)> = weights.zip(0..).filter(|(weight, _)| *weight > 0.0).collect();
+        having.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let mut left = count(text.len()) * share * FILLED;
+        let fits = |&(_, part): &(f32, usize)| {
+            left -= count(analysis.parts[part].bytes as usize);
+            left >= 0.0
+        };
+        let kept: Vec<usize> = having.into_iter().take_while(fits).map(|(_, part)| part).collect();
+        let excerpt = || analysis.excerpt(text, &|part| analysis.parts[part].is_fixed || kept.contains(&part), marks);
+        (!kept.is_empty()).then(excerpt)
+    }
+
     /// Returns the passages with what stands around them, up to a `share` of the text: more of what follows, which says what they
     /// are about. Of a table also the first line, of a record all of it.
     fn excerpt(&self, terms: &Terms, share: f32, marks: Marks<'_>) -> String {
@@ -339,6 +379,11 @@ impl Lost<'_, '_> {
         }
         analysis.excerpt(text, &|part| keeps[part], marks)
     }
+}
+
+/// Returns whether a quote has more than marks.
+fn says_something(quote: &str) -> bool {
+    quote.lines().any(|line| !line.trim().is_empty() && read_gap(line.trim()).is_none())
 }
 
 /// Shares of the room for a function that is asked for.

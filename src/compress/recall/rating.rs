@@ -13,7 +13,7 @@ use super::sources::Source;
 const RARE: usize = 3;
 
 /// A passage has at least the weight of one term that so many groups have, for a message that asks and for another: "How many books have
-/// I finished?" has one word of each that was named. Of eight such .30 and .60 stand behind a step at 12 and 25 % of the tokens, with 2
+/// I finished?" has one word of each that was named. Of eight such .50 and .85 stand behind a step at 12 and 25 % of the tokens, with 2
 /// groups .00 and .03. With 8 for both marks and quotes are .06 of the tokens of many short turns in place of .04.
 const RARELY: usize = 8;
 const RARELY_TOLD: usize = 2;
@@ -61,7 +61,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         Self { sources, terms, by_group, weights, rare }
     }
 
-    fn weight(&self, found: u128) -> f32 {
+    /// Returns the weight of some of the terms.
+    pub(super) fn weight(&self, found: u128) -> f32 {
         (0..self.weights.len()).filter(|bit| found & 1 << bit != 0).map(|bit| self.weights[bit]).sum()
     }
 
@@ -94,10 +95,14 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let names = self.terms.all_names();
         let has_name =
             self.terms.is_question && source.found.iter().any(|(other, found)| *other == part && found & names != 0);
-        let groups: BTreeSet<usize> = best.iter().map(|(source, _)| source.group).collect();
         // A longer text has names that it does not ask for, as the heading of what is pasted.
         let most = if self.terms.is_question { MAX_ABOUT } else { MAX_TOLD };
-        !has_name && groups.len() > most
+        !has_name && Self::groups(best) > most
+    }
+
+    /// Returns how many groups have these passages.
+    pub(super) fn groups(passages: &[(&Source<'s>, usize)]) -> usize {
+        passages.iter().map(|(source, _)| source.group).collect::<BTreeSet<_>>().len()
     }
 
     /// Returns each of several names that are asked for, with the words that belong to none.

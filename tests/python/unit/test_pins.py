@@ -159,7 +159,7 @@ def test_what_was_changed_in_a_pinned_file_stays_beside_its_read(
     shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
     assert RULES_FILE in contents(shown)
     assert NEW in str(shown)
-    assert NEW not in str(compress_messages(messages, WINDOW, MODEL))
+    assert NEW not in str(compress_messages(messages, WINDOW // 2, MODEL))
     # Once it is read again, the read has it.
     messages[8:8] = read("/work/AGENTS.md", f"{NEW} {RULES_FILE}", 10)
     shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
