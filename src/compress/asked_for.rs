@@ -12,7 +12,7 @@ use crate::text::references::Reference;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{QUESTION_BYTES, questions, sentences};
 use crate::text::stop_words::is_stop_word;
-use crate::text::terms::{ShortTerm, is_han, scan};
+use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
@@ -235,7 +235,9 @@ impl Documents {
                     break;
                 }
             }
-            self.asked_for.extend(Some(found).filter(|found| found.len() <= MOST_PARTS).into_iter().flatten());
+            if found.len() <= MOST_PARTS {
+                self.asked_for.extend(found);
+            }
         }
     }
 
@@ -272,7 +274,9 @@ impl Documents {
         let said = |document: &&Document| document.message == question && document.author != Author::Call;
         let of_question = self.documents.iter().filter(said);
         let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
-        let asked = Asked::of(terms.filter(|&term| !is_stop_word(term)));
+        // The stem of a long word is a term, too: counted twice, "appointment" alone would be most of "my dentist appointment".
+        let asks = |term: &ShortTerm| term.kind() != TermKind::LongWord && !is_stop_word(*term);
+        let asked = Asked::of(terms.filter(asks));
         let mut named: HashMap<ShortTerm, (usize, usize)> = HashMap::new();
         for document in self.documents.iter().filter(|document| document.author != Author::System) {
             for &term in document.analysis.terms.iter().filter(|&&term| asked.contains(term)) {
