@@ -9,6 +9,7 @@ use crate::select::scoring::{Author, Document};
 use crate::text::analysis::Form;
 use crate::text::codes::{codes, parts_with};
 use crate::text::references::Reference;
+use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{QUESTION_BYTES, questions, sentences};
 use crate::text::stop_words::is_stop_word;
@@ -204,8 +205,9 @@ impl Documents {
         for (of, place) in others().filter(|(of, _)| !of.stays) {
             let Some(block) = place.block else { continue };
             let text = draft.text(place.entry, place.piece);
-            for (code, part) in parts_with(unknown.iter().map(|code| &*code.bare), text, &of.analysis) {
-                found[code].push((block, part));
+            let all = normal(text);
+            for (code, found) in unknown.iter().zip(&mut found) {
+                found.extend(parts_with(&code.bare, &all, text, &of.analysis).map(|part| (block, part)));
             }
         }
         self.asked_for.extend(found.into_iter().filter(|found| found.len() <= MOST_PARTS).flatten());
@@ -217,7 +219,8 @@ impl Documents {
     fn find_characters(&mut self, draft: &Draft<'_, '_>, question: usize) {
         let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
         let texts = pieces.map(|(piece, _)| draft.text(question, piece)).filter(|text| text.len() <= QUESTION_BYTES);
-        let characters: BTreeSet<char> = texts.flat_map(str::chars).filter(|&c| is_han(c)).collect();
+        let characters: BTreeSet<String> =
+            texts.flat_map(str::chars).filter(|&c| is_han(c)).map(String::from).collect();
         for character in characters {
             let mut found = Vec::new();
             for (of, place) in self.documents.iter().zip(&self.places) {
@@ -226,11 +229,8 @@ impl Documents {
                     continue;
                 };
                 let text = draft.text(place.entry, place.piece);
-                if text.contains(character) {
-                    let parts = of.analysis.byte_ranges().enumerate();
-                    let having = parts.filter(|(_, (_, range))| text[range.clone()].contains(character));
-                    found.extend(having.map(|(part, _)| (block, part)));
-                }
+                // As such a character is, so it is in the bare text.
+                found.extend(parts_with(&character, text, text, &of.analysis).map(|part| (block, part)));
                 if found.len() > MOST_PARTS {
                     break;
                 }

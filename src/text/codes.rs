@@ -30,19 +30,15 @@ pub fn codes(question: &str) -> Vec<Code<'_>> {
     question.split_whitespace().map(code).filter(is_code).take(MOST).collect()
 }
 
-/// Iterates over which of some codes stand in which parts of a text: their indices. O(n).
+/// Iterates over the parts of a text that have a code; `all` is the text as [`normal`] has it. O(n).
 pub fn parts_with<'t>(
-    codes: impl Iterator<Item = &'t str>,
+    code: &'t str,
+    all: &str,
     text: &'t str,
     analysis: &'t Analysis,
-) -> impl Iterator<Item = (usize, usize)> {
-    let all = normal(text);
-    let there = codes.enumerate().filter(move |(_, code)| all.contains(code));
-    there.flat_map(move |(nth, code)| {
-        let parts = analysis.byte_ranges().enumerate();
-        let having = parts.filter(move |(_, (_, range))| normal(&text[range.clone()]).contains(code));
-        having.map(move |(part, _)| (nth, part))
-    })
+) -> impl Iterator<Item = usize> + use<'t> {
+    let parts = all.contains(code).then(|| analysis.byte_ranges().enumerate()).into_iter().flatten();
+    parts.filter(move |(_, (_, range))| normal(&text[range.clone()]).contains(code)).map(|(part, _)| part)
 }
 
 #[cfg(test)]

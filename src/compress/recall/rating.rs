@@ -83,8 +83,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let best = rated.first().map_or(0.0, |(weight, ..)| *weight);
         // A word in a script without spaces may be one pair of characters.
         let is_wide = self.terms.terms.iter().all(|term| term.kind() == TermKind::Pair);
-        let rarely = Idf::of(self.by_group.len()).at(if self.terms.asks { RARELY } else { RARELY_TOLD })
-            * if is_wide { OF_PAIR } else { 1.0 };
+        let groups = if self.terms.asks { RARELY } else { RARELY_TOLD };
+        let rarely = Idf::of(self.by_group.len()).at(groups) * if is_wide { OF_PAIR } else { 1.0 };
         let least = (best * BESIDE_BEST).max(self.weight(about) * MIN_SHARE).max(rarely);
         rated.into_iter().take_while(|(weight, ..)| *weight >= least).map(|(_, source, part)| (source, part)).collect()
     }

@@ -162,14 +162,12 @@ pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &st
     let unknown: Vec<(String, u128)> = unknown.collect();
     for source in sources.iter_mut().take_while(|_| !unknown.is_empty()) {
         let bare = source.bare.get_or_init(|| normal(source.text));
-        if !unknown.iter().any(|(code, _)| bare.contains(code)) {
-            continue;
-        }
-        for (code, part) in parts_with(unknown.iter().map(|(code, _)| &**code), source.text, &source.analysis) {
-            let bit = unknown[code].1;
-            match source.found.binary_search_by_key(&part, |(part, _)| *part) {
-                Ok(at) => source.found[at].1 |= bit,
-                Err(at) => source.found.insert(at, (part, bit)),
+        for (code, bit) in &unknown {
+            for part in parts_with(code, bare, source.text, &source.analysis) {
+                match source.found.binary_search_by_key(&part, |(part, _)| *part) {
+                    Ok(at) => source.found[at].1 |= bit,
+                    Err(at) => source.found.insert(at, (part, *bit)),
+                }
             }
         }
     }
