@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::bytes::has_hump;
-use super::terms::is_han;
+use super::stop_words::is_stop_word;
+use super::terms::{is_han, scan};
 
 /// The form of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,12 +289,29 @@ fn words(text: &str) -> Vec<NameWord> {
         let trimmed = bare.trim_start_matches(['-', '.', ':', ',', '\'', '’', '/']);
         if trimmed.chars().any(char::is_alphanumeric) {
             let from = start + bare.len() - trimmed.len();
-            words.push(NameWord { range: from..from + trimmed.len(), look: look(trimmed), opens });
+            let names_nothing = || is_first_person(trimmed) || opens && is_stop(trimmed);
+            let look = match look(trimmed) {
+                Look::Capital if names_nothing() => Look::Plain,
+                look => look,
+            };
+            words.push(NameWord { range: from..from + trimmed.len(), look, opens });
             opens = text[start + bare.len()..end].contains(['.', ':']) && !text[start..end].starts_with("Dr");
         }
         opens |= escape.is_some() || text[at..].starts_with(['!', '?']);
     }
     words
+}
+
+/// Returns whether a word is "I", "I'm" or the like.
+fn is_first_person(word: &str) -> bool {
+    word.strip_prefix('I').is_some_and(|rest| rest.is_empty() || rest.starts_with(['\'', '’']))
+}
+
+/// Returns whether a word names nothing, whatever its first letter.
+fn is_stop(word: &str) -> bool {
+    let mut term = None;
+    scan(word, |found, _| term = Some(found.short()));
+    term.is_some_and(is_stop_word)
 }
 
 /// Returns where a name goes on behind an escaped end of line or tab, as in `cache\nRun`; a path of Windows has a lower-case letter
@@ -463,6 +481,13 @@ mod tests {
         ] {
             assert!(found(text).iter().any(|found| found.contains(name)), "{text}: {:?}", found(text));
         }
+    }
+
+    #[test]
+    fn a_word_that_names_nothing_is_no_part_of_one() {
+        assert_eq!(found("What I said in June I meant. Where I'm from. Would Anna mind?"), [""; 0]);
+        assert_eq!(found("What Anna Lind said"), ["Anna Lind"]);
+        assert_eq!(found("Wann Anna Lind kommt"), ["Anna Lind"]);
     }
 
     #[test]
