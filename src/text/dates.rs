@@ -1,5 +1,5 @@
 //! Finds dates and times that people write in several ways: `3 October`, `October 3rd`, `3.10.`, `10月3日` are `10-03`, as is
-//! `2026-10-03`; `2:30 pm` is `14:30`.
+//! `2026-10-03`, of a calendar's `20261003T090000`, too; `2:30 pm` is `14:30`.
 //!
 //! Terms ([`super::terms`]) of a text besides its words, so that either way of writing finds the other. The time of a log's line, to
 //! the second, is none.
@@ -63,8 +63,8 @@ fn may_be(bytes: &[u8], start: usize, length: usize) -> bool {
 #[derive(Debug)]
 pub struct Spelling {
     pub date: String,
-    /// Whether the text has year, month and day in this order, too.
-    pub is_standard: bool,
+    /// Whether it is a name: the text has not year, month and day in this order already.
+    pub is_name: bool,
 }
 
 /// Returns the other ways to write the date or the time whose first digit is at `start`; O(1).
@@ -77,21 +77,25 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
         return Vec::new();
     }
     let first = number(&rest[..length]);
+    let is_standard = matches!(length, 4 | 8);
     let mut add = |year: Option<usize>, month: usize, day: usize| {
         if (1..=12).contains(&month) && (1..=31).contains(&day) {
             let mut date = String::new();
             let _ = write!(date, "{month:02}-{day:02}");
-            spellings.extend(year.filter(|year| YEARS.contains(year)).map(|year| format!("{year}-{date}")));
-            spellings.push(date);
+            let with_year = year.filter(|year| YEARS.contains(year)).map(|year| format!("{year}-{date}"));
+            spellings.extend(with_year.map(|date| Spelling { date, is_name: true }));
+            spellings.push(Spelling { date, is_name: !is_standard });
         }
     };
     let behind = &rest[length..];
     match length {
-        8 if YEARS.contains(&(first / 10_000)) => add(None, first / 100 % 100, first % 100),
+        8 if YEARS.contains(&(first / 10_000)) => add(Some(first / 10_000), first / 100 % 100, first % 100),
         4 => {
             let mut parts = behind.split(['-', '/', '.']).skip(1).map(|part| number(&part[..digits(part)]));
             if let (true, Some(month), Some(day)) = (behind.starts_with(['-', '/', '.']), parts.next(), parts.next()) {
-                add(None, month, day);
+                // With a time the whole is another name.
+                let has_time = behind.get(3..).is_some_and(|day| day.trim_start_matches(|c: char| c != 'T').len() > 1);
+                add(has_time.then_some(first), month, day);
             } else if let Some((month, day)) = behind.strip_prefix('年').and_then(wide) {
                 add(Some(first), month, day);
             }
@@ -99,15 +103,22 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
         1 | 2 => {
             if let Some((month, day)) = wide(rest) {
                 add(None, month, day);
-            } else if let Some(other) = behind.strip_prefix(['.', '/']).filter(|other| (1..=2).contains(&digits(other)))
+            } else if let Some((sign, other)) =
+                behind.split_at_checked(1).filter(|(_, other)| (1..=2).contains(&digits(other)))
+                && matches!(sign, "." | "/" | "-")
             {
                 let (second, behind) = (number(&other[..digits(other)]), &other[digits(other)..]);
-                let year = behind.strip_prefix(['.', '/']).map_or("", |year| &year[..digits(year)]);
-                // "3.10" may be a number.
-                if year.len() == 4 || year.len() == 2 || behind.starts_with(". ") || behind == "." {
+                let year = behind.strip_prefix(sign).map_or("", |year| &year[..digits(year)]);
+                // "3.10" may be a number, "3.10.1" a version, "3-10" from one to the other.
+                let is_day = match sign {
+                    "." => behind.strip_prefix('.').is_some_and(|next| !next.starts_with(char::is_alphanumeric)),
+                    "/" => !behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_')),
+                    _ => false,
+                };
+                if year.len() == 4 || year.len() == 2 && sign != "-" || is_day {
                     let year = (year.len() == 4).then(|| number(year));
                     add(year, second, first);
-                    if rest[length..].starts_with('/') && first != second {
+                    if sign == "/" && first != second {
                         add(year, first, second);
                     }
                 }
@@ -116,7 +127,7 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
             } else if let Some(month) = month_before(&text[..start]) {
                 add(year_of(behind.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ',')), month, first);
             } else if let Some(time) = half_day(first, behind) {
-                spellings.push(time);
+                spellings.push(Spelling { date: time, is_name: true });
             }
         }
         _ => {}
@@ -124,8 +135,7 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
     if is_stamp(rest) {
         spellings.clear();
     }
-    let is_standard = matches!(length, 4 | 8);
-    spellings.into_iter().map(|date| Spelling { date, is_standard }).collect()
+    spellings
 }
 
 fn digits(text: &str) -> usize {
@@ -205,6 +215,10 @@ mod tests {
             "03.10.2026",
             "3.10. um neun",
             "3.10.",
+            "on 3.10.?",
+            "3/10",
+            "10/3, please",
+            "3-10-2026",
             "3 October",
             "October 3rd",
             "Oct. 3, please",
@@ -225,6 +239,10 @@ mod tests {
             "03.10.2026",
             "2026年10月3日",
             "3 de octubre de 2026",
+            "20261003",
+            "20261003T143000Z",
+            "2026-10-03T14:30:00+02:00",
+            "3-10-2026",
         ] {
             assert!(found(text).contains(&"2026-10-03".to_owned()), "{text}: {:?}", found(text));
         }
@@ -243,6 +261,11 @@ mod tests {
         for text in [
             "2026-10-03 14:05:11,123 INFO",
             "3.10",
+            "3.10.1",
+            "3-10",
+            "3-10-26",
+            "3/10/x",
+            "3/10th",
             "1.2.3",
             "3 apples",
             "12 of 40",

@@ -239,6 +239,8 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
     let bytes = text.as_bytes();
     let mut at = start;
     let (mut words, mut slash, mut other) = (0, false, false);
+    // where a date begins behind a colon: `DTSTART:20261003T090000`
+    let mut dated = None;
     // where the last segment of a path starts
     let mut base = start;
     let mut base_words = 0;
@@ -266,9 +268,15 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
         } else {
             other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
         }
+        if bytes[at - 1] == b':' && is_year(&bytes[at..]) {
+            dated = Some(at);
+        }
     };
     if R::TERMS {
         spelled(text, start, reader);
+        if let Some(start) = dated {
+            spelled(text, start, reader);
+        }
     }
     if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
         let kind = if slash { TermKind::Path } else { TermKind::Joined };
@@ -280,15 +288,20 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
     end
 }
 
+/// Returns whether a date may begin here with its year.
+fn is_year(bytes: &[u8]) -> bool {
+    let digits = bytes.iter().take(9).take_while(|byte| byte.is_ascii_digit()).count();
+    digits == 8 || digits == 4 && bytes.get(4) == Some(&b'-')
+}
+
 /// Reports the other spellings of the date or the name in groups that begins at `start`.
 fn spelled(text: &str, start: usize, reader: &mut impl TextReader) {
     let bytes = text.as_bytes();
     if bytes[start].is_ascii_digit() {
-        for Spelling { date, is_standard } in spellings(text, start) {
+        for Spelling { date, is_name } in spellings(text, start) {
             let hash = hash(date.as_bytes());
             reader.term(Term::new(hash, TermKind::Part), start);
-            // What is written so already is a name as it is.
-            if !is_standard {
+            if is_name {
                 reader.term(Term::new(hash, TermKind::Joined), start);
             }
         }
