@@ -136,6 +136,7 @@ impl CompactionStep {
         let limits = &request.limits;
         let view = &view[..self.at];
         let (mut draft, archive_paths) = (draft(view, request), ArchivePaths::of(request.archive.as_ref()));
+        draft.is_for_later = true;
         draft.pin(&limits.pinned);
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);

@@ -105,6 +105,8 @@ pub struct Draft<'v, 'a> {
     pub entries: Vec<Entry>,
     /// Messages of the view from this index on are never cut.
     pub kept_from: usize,
+    /// Whether later requests begin with the result, as with that of a step.
+    pub is_for_later: bool,
     /// Tokens of tool schemas and of the start of the reply.
     pub overhead_tokens: Tokens,
     /// Tokens of the request before any change.
@@ -128,6 +130,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             counter,
             entries,
             kept_from: view.len(),
+            is_for_later: false,
             overhead_tokens,
             before,
             recount: RefCell::default(),

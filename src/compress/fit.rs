@@ -82,6 +82,8 @@ struct Fit<'f, 'v, 'a> {
     budget_tokens: Tokens,
     /// Tokens for everything that may go.
     room: f32,
+    /// Whether the request is a question in a talk.
+    asks_in_talk: bool,
 }
 
 /// A piece before the fit.
@@ -156,6 +158,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             strikes: Vec::new(),
             budget_tokens,
             room,
+            asks_in_talk: false,
         }
     }
 
@@ -172,6 +175,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let Place { entry, piece, block } = self.places[document];
             block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block))
         });
+        self.asks_in_talk = self.asks_in_talk(&scoring);
         let stated = self.pinned_tokens(&pins, |claim| claim >= Claim::Fact || claim == Claim::Brief);
         let concluded = self.conclusions();
         let rules = self.pinned_tokens(&pins, |claim| claim == Claim::Rule);

@@ -8,6 +8,7 @@ pub(super) use conclusions::Conclusion;
 
 use std::ops::Range;
 
+use crate::select::scoring::Scoring;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::language::Language;
@@ -144,7 +145,7 @@ impl Fit<'_, '_, '_> {
             let mut entries = self.protection.tier(Tier::Older).flat_map(|(_, group)| group.start..group.end);
             entries.any(|entry| self.draft.call(entry).is_some())
         };
-        if !is_on(Mechanism::Ledger) {
+        if !is_on(Mechanism::Ledger) || self.asks_in_talk {
             0.0
         } else if calls >= MIN_CALLS && self.tier_tokens(Tier::Older) > rest && has_calls() {
             tokens.max(calls)
@@ -153,6 +154,17 @@ impl Fit<'_, '_, '_> {
         } else {
             0.0
         }
+    }
+
+    /// Returns whether the request asks for what was said in a talk without calls: that stays with its sentence, and a bare name answers
+    /// nothing. Of the evidence of meetings .624 and .622 stay at 25 % with this, .611 and .594 beside a ledger. For what is asked
+    /// later names are .03 to .11 of the answers of an interview.
+    pub(super) fn asks_in_talk(&self, scoring: &Scoring) -> bool {
+        let entries = 0..self.draft.entries.len();
+        !self.draft.is_for_later
+            && self.protection.last_user.is_some_and(|last| last + 1 == entries.end)
+            && entries.clone().any(|entry| scoring.said(entry) > 0.0)
+            && entries.clone().all(|entry| self.draft.call(entry).is_none())
     }
 
     /// Writes the ledger for the current selection.
