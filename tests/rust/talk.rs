@@ -343,3 +343,36 @@ fn what_stays_of_a_message_in_a_group_stays_under_who_said_it() {
         }
     }
 }
+
+#[test]
+fn all_that_a_user_typed_stays_beside_calls_where_it_has_room() {
+    let mut messages = Vec::new();
+    let typed = |i: usize| Kind::Prose.text(400, i as u64 + 1_000);
+    for i in 0..40 {
+        let id = format!("call_{i}");
+        messages.push(Owned::new(Role::User, typed(i)));
+        messages.extend([
+            Owned::calling(&[&id], "exec", "{}"),
+            Owned::result(&id, "exec", Kind::Prose.text(800, i as u64)),
+        ]);
+    }
+    messages.push(Owned::new(Role::User, "And now?"));
+    let short = text(&fit(&messages, 50));
+    assert_eq!((0..40).filter(|&i| !short.contains(typed(i).trim())).count(), 0);
+}
+
+#[test]
+fn a_question_in_a_talk_gets_sentences_for_the_names_that_it_does_not_ask_for() {
+    let is_listed = |question: &str| {
+        let mut messages = Vec::new();
+        for i in 0..60 {
+            let said = format!("{} Ask Dr. Abel Nr{i} about OPS-{}.", Kind::Prose.text(300, i), 1_000 + i * 7);
+            messages
+                .extend([Owned::new(Role::User, said), Owned::new(Role::Assistant, Kind::Prose.text(300, i + 100))]);
+        }
+        messages.push(Owned::new(Role::User, question));
+        text(&fit(&messages, 20)).contains("[earlier parts left out, ledger ")
+    };
+    assert!(is_listed("Go on."));
+    assert!(!is_listed("What was OPS-1070 about?"));
+}
