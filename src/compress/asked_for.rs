@@ -1,7 +1,7 @@
 //! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms, or what it points to;
 //! and those that the model is about to take.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::select::Asked;
@@ -17,6 +17,7 @@ use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
+use super::said::LITTLE;
 
 /// Most messages with a term for it to be asked for, the question among them.
 const RARELY: usize = 3;
@@ -54,6 +55,7 @@ impl Documents {
         if self.asked_for.is_empty() {
             self.find_characters(draft, question);
         }
+        self.find_followed(draft, question, cuts_of);
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -188,6 +190,56 @@ impl Documents {
         }
     }
 
+    /// Finds what the user said later with a rare term of what they said that is asked for, and puts it first: "Bea does it, Ann has no
+    /// time" behind "Ask Ann to water the plants", for "Who waters the plants?". O(terms).
+    fn find_followed(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &mut [Vec<usize>]) {
+        let typed: f32 = self.typed.iter().sum();
+        if typed > draft.before.as_f32() * LITTLE {
+            return;
+        }
+        let asked: HashSet<(usize, usize)> = self.asked_for.iter().copied().collect();
+        let is_users = |document: &usize| {
+            self.documents[*document].author == Author::User && self.documents[*document].message != question
+        };
+        let users: Vec<usize> = (0..self.documents.len()).filter(is_users).collect();
+        let mut first = HashMap::new();
+        for &document in &users {
+            let (of, block) = (&self.documents[document], self.places[document].block);
+            let Some(block) = block else { continue };
+            let parts = of.analysis.ranges().enumerate().filter(|(part, _)| asked.contains(&(block, *part)));
+            for term in parts.flat_map(|(_, (_, range))| &of.analysis.terms[range]).filter(|term| names_one(**term)) {
+                first.entry(*term).or_insert(of.message);
+            }
+        }
+        let rare = self.rare_of(first.keys().copied(), draft.entries.len());
+        let mut followers = Vec::new();
+        for document in users.into_iter().rev() {
+            let of = &self.documents[document];
+            let is_follower = |term: &ShortTerm| first.get(term).is_some_and(|first| *first < of.message);
+            let asked =
+                Asked::of(of.analysis.terms.iter().copied().filter(|term| rare.contains(term) && is_follower(term)));
+            let Some(block) = self.places[document].block.filter(|_| !of.stays) else { continue };
+            let is_known = || self.asked_for.iter().any(|(other, _)| *other == block);
+            if !of.analysis.terms.iter().any(|&term| asked.contains(term)) || is_known() {
+                continue;
+            }
+            let Place { entry, piece, .. } = self.places[document];
+            if draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
+                let Some(having) = sentences_with(draft.text(entry, piece), &asked) else { continue };
+                self.cut(draft, document, having.into_iter(), &mut cuts_of[document]);
+            }
+            let analysis = &self.documents[document].analysis;
+            let has_one = |(part, (_, range)): (usize, (_, Range<usize>))| {
+                analysis.terms[range].iter().any(|&term| asked.contains(term)).then_some((block, part))
+            };
+            followers.extend(analysis.ranges().enumerate().filter_map(has_one));
+            if followers.len() >= MOST_PARTS {
+                break;
+            }
+        }
+        self.asked_for.splice(..0, followers);
+    }
+
     /// Finds the few parts that have a code of the question in another spelling, or one that it ends or begins: no term tells it.
     fn find_codes(&mut self, draft: &Draft<'_, '_>, question: usize) {
         let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
@@ -274,9 +326,12 @@ impl Documents {
         let said = |document: &&Document| document.message == question && document.author != Author::Call;
         let of_question = self.documents.iter().filter(said);
         let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
-        // The stem of a long word is a term, too: counted twice, "appointment" alone would be most of "my dentist appointment".
-        let asks = |term: &ShortTerm| term.kind() != TermKind::LongWord && !is_stop_word(*term);
-        let asked = Asked::of(terms.filter(asks));
+        self.rare_of(terms.filter(|term| names_one(*term)), all_messages)
+    }
+
+    /// Returns those of some terms that a few messages have.
+    fn rare_of(&self, terms: impl Iterator<Item = ShortTerm>, all_messages: usize) -> Vec<ShortTerm> {
+        let asked = Asked::of(terms);
         let mut named: HashMap<ShortTerm, (usize, usize)> = HashMap::new();
         for document in self.documents.iter().filter(|document| document.author != Author::System) {
             for &term in document.analysis.terms.iter().filter(|&&term| asked.contains(term)) {
@@ -289,6 +344,12 @@ impl Documents {
         let is_rare = |messages: usize| (2..=most).contains(&messages);
         named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
     }
+}
+
+/// Returns whether a term may be asked for. The stem of a long word is a term, too: counted twice, "appointment" alone would be most
+/// of "my dentist appointment".
+fn names_one(term: ShortTerm) -> bool {
+    term.kind() != TermKind::LongWord && !is_stop_word(term)
 }
 
 /// Returns the term of a word as a whole: those of its parts come behind it.

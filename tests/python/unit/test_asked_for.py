@@ -347,3 +347,85 @@ def test_a_noun_of_one_character_is_a_name(fact: str, question: str) -> None:
     messages.append({"role": "user", "content": question})
     sent = fit_messages(messages, count_tokens(messages) // 10).messages
     assert any(fact in message["content"] for message in sent)
+
+
+EVENTS = [(month, day) for month in (5, 6, 7) for day in range(1, 31)]
+
+
+def calendar(form: str) -> str:
+    """Return 90 events, one a day: the result of a tool."""
+    titles = {(month, day): f"Choir {100 * month + day}" for month, day in EVENTS}
+    if form == "json":
+        items = [
+            {"summary": title, "start": {"dateTime": f"2026-{month:02}-{day:02}T09:00:00+02:00"}}
+            for (month, day), title in titles.items()
+        ]
+        return json.dumps({"items": items})
+    events = [
+        f"BEGIN:VEVENT\nUID:{k}@cal\nDTSTART;TZID=Europe/Berlin:2026{month:02}{day:02}T090000\n"
+        f"SUMMARY:{title}\nEND:VEVENT\n"
+        for k, ((month, day), title) in enumerate(titles.items())
+    ]
+    return f"BEGIN:VCALENDAR\n{''.join(events)}END:VCALENDAR\n"
+
+
+@pytest.mark.parametrize(
+    "day",
+    ["June 25", "25. Juni", "25.6.", "25/6", "6/25", "25-6-2026", "2026-06-25", "20260625", "6月25日"],
+)
+@pytest.mark.parametrize("form", ["ics", "json"])
+def test_what_is_on_a_day_is_found_however_the_day_is_written(form: str, day: str) -> None:
+    messages = after([("calendar", "{}", calendar(form))], f"What do I have on {day}?")
+    kept = tools_of(messages, count_tokens(messages) // 12)
+    assert "Choir 625" in kept
+
+
+@pytest.mark.parametrize(
+    ("said", "later", "question"),
+    [
+        (
+            "ask Marla whether she can water the plants",
+            "Odile does it, Marla has no time",
+            "Who waters the plants?",
+        ),
+        (
+            "book the table at Corvino for Wednesday",
+            "Corvino only has room on Thursday, so that then",
+            "Which day is Corvino?",
+        ),
+        ("frag Marla ob sie die Blumen gießt", "Marla kann nicht, frag Odile", "Wer gießt die Blumen?"),
+        ("问问王小明能不能浇花", "王小明没空，让李晓燕来弄", "谁浇花？"),
+    ],
+)
+def test_what_changed_what_is_asked_for_comes_with_it(said: str, later: str, question: str) -> None:
+    """A few words amid what the user tells of their days."""
+    draw = random.Random(8)
+    who = ["sister", "boss", "landlord", "cousin", "plumber", "trainer", "colleague", "neighbour"]
+    what = ["bike", "sofa", "kitchen", "roof", "printer", "car", "garden", "boiler"]
+    tells = [
+        "my {who} keeps telling me about the {what} and honestly i dont mind",
+        "i read something about it on monday, the {who} sent it to me",
+        "it rained the whole time and the {what} got wet",
+        "not sure what to do with the {what}, it was expensive back then",
+        "so last week my {who} came by and looked at the {what}, took ages",
+    ]
+
+    def chatter(sentences: int) -> str:
+        said = (draw.choice(tells) for _ in range(sentences))
+        return ", ".join(one.format(who=draw.choice(who), what=draw.choice(what)) for one in said)
+
+    messages: list[dict[str, Any]] = []
+    for turn in range(60):
+        text = f". {said}. " if turn == 10 else f". {later}. " if turn == 30 else ". "
+        rows = [{"id": draw.randrange(10**6), "state": draw.choice("ab")} for _ in range(40)]
+        function = {"name": "devices", "arguments": "{}"}
+        call = {"id": f"c{turn}", "type": "function", "function": function}
+        messages += [
+            {"role": "user", "content": f"{chatter(3)}{text}{chatter(4)}"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{turn}", "content": json.dumps(rows)},
+            {"role": "assistant", "content": chatter(2)},
+        ]
+    messages.append({"role": "user", "content": question})
+    sent = fit_messages(messages, count_tokens(messages) // 24).messages
+    assert any(later in str(message["content"]) for message in sent)
