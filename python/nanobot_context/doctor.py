@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from nanobot_context import activation, log
-from nanobot_context._core import listed_window, without_credentials
+from nanobot_context._core import (
+    answer_reserve,
+    listed_window,
+    reserve_tokens,
+    without_credentials,
+)
 from nanobot_context.errors import (
     InvalidArgumentError,
     SessionStoreError,
@@ -40,7 +45,7 @@ from nanobot_context.plugins import opened_store
 from nanobot_context.sessions.nanobot_files import APP, USER
 from nanobot_context.sessions.service import SessionService
 from nanobot_context.setting_checks import Finding, left_out, misplaced, without_effect
-from nanobot_context.settings import SETTINGS_FILE, load_usable_settings
+from nanobot_context.settings import SETTINGS_FILE, Settings, load_usable_settings
 from nanobot_context.settings.names import NANOBOT_PREFIX
 
 # Sessions that are read whole.
@@ -118,7 +123,7 @@ def examine(*, ask_server: bool = False) -> Report:
         *_check_window(state),
         *_check_model(state, is_asked=ask_server),
         *(_check_server(config, state) if ask_server else ()),
-        *_check_room(last, config),
+        *_check_room(last, state, config),
         *_check_reserve(config, state),
         *store,
         *(check_files(config, state.settings) if state.installed and state.settings else ()),
@@ -288,24 +293,47 @@ def _last_request(records: list[RequestRecord], state: Status) -> RequestRecord 
     return next((one for one in reversed(records) if one.fixed_tokens >= least), None)
 
 
-def _check_room(last: RequestRecord | None, config: Path) -> Iterator[Finding]:
-    """Check that the longest answer leaves room for a conversation."""
-    if last is None:
+def _check_room(last: RequestRecord | None, state: Status, config: Path) -> Iterator[Finding]:
+    """Check that system, tools and the longest answer leave room for a conversation.
+
+    In the window that is in force: the last request may have been made in another one.
+    """
+    window = state.window_tokens
+    if last is None or window == 0:
         return
-    wanted, room = max_answer(config), last.window_tokens - last.fixed_tokens
-    left = room - wanted
-    if left >= room // 2:
+    window = window or last.window_tokens
+    ratio = (state.settings or Settings()).context_reserve_ratio
+    wanted, room = max_answer(config), max(window - last.fixed_tokens, 0)
+    least = reserve_tokens(window, 0, ratio)
+    if room - max(wanted, least) >= room // 2 > 0:
         return
-    better = 1 << max(room // 4, 1).bit_length() - 1
-    is_less = last.answer_tokens < wanted
-    kept = f", and {last.answer_tokens:,} are kept free for it instead" if is_less else ""
+
+    def kept(tokens: int) -> int:
+        return reserve_tokens(window, answer_reserve(room, tokens), ratio)
+
+    better = max(_power_of_two(room // 4), _power_of_two(least))
     sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in last.tools)
     largest = f" (largest: {sizes})" if sizes else ""
+    if kept(better) >= kept(wanted):
+        yield Finding(
+            f"{last.fixed_tokens:,} tokens of system and tools and {kept(wanted):,} for the answer "
+            f"leave {max(room - kept(wanted), 0):,} of {window:,} for the conversation{largest}",
+            "use a model with a larger window, or fewer tools; if the window is wrong, correct "
+            f"what it is from: {state.window_source}",
+        )
+        return
+    is_less = kept(wanted) < wanted
+    instead = f", and {kept(wanted):,} are kept free for it instead" if is_less else ""
     yield Finding(
-        f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "
-        f"the conversation, beside {last.fixed_tokens:,} of system and tools{kept}{largest}",
+        f"`maxTokens` {wanted:,} leaves {max(room - wanted, 0):,} of {window:,} tokens for "
+        f"the conversation, beside {last.fixed_tokens:,} of system and tools{instead}{largest}",
         f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
     )
+
+
+def _power_of_two(most: int) -> int:
+    """Return the largest power of two up to `most`, at least 1."""
+    return 1 << max(most, 1).bit_length() - 1
 
 
 # As much of a window is kept free by nobody's wish.

@@ -181,7 +181,8 @@ def _print_status(report: Report, *, verbose: bool = False) -> None:
     for calls in state.unguarded:
         labelled("not protected", calls, "bold red")
     labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
-    labelled("room", _unknown_room(report) if last is None else _room(state, last))
+    is_known = last is not None and state.window_tokens != 0
+    labelled("room", _room(state, last) if is_known else _unknown_room(report))
     for label, text in _counted(state.counters, verbose=verbose):
         labelled(label, text)
     if verbose:
@@ -217,6 +218,8 @@ def _next(report: Report) -> str:
 
 
 def _unknown_room(report: Report) -> str:
+    if report.status.window_tokens == 0:
+        return "known when a refusal tells the window"
     if report.newest is None:
         return "known after the first request"
     return f"known after the first request to `{report.status.model}`"
@@ -289,7 +292,9 @@ def _print_all(report: Report) -> None:
 
 
 def _window(tokens: int | None) -> str:
-    return "depends" if tokens is None else f"{tokens:,} tokens"
+    if tokens is None:
+        return "depends"
+    return f"{tokens:,} tokens" if tokens else "unknown"
 
 
 def _known(lesson: dict[str, Any]) -> Iterator[str]:

@@ -28,6 +28,11 @@ NANOBOT_FIELDS = (
 NANOBOT_OWN_KEYS = frozenset(
     {"contextWindowTokens", "context_window_tokens", "contextBlockLimit", "context_block_limit"}
 )
+# Keys of its own file that are written into ours.
+NANOBOT_KEYS = frozenset(
+    {"agents", "defaults", "providers", "provider", "channels", "tools", "model", "workspace"}
+    | {"maxTokens", "temperature", "contextWindowTokens", "contextBlockLimit"}
+)
 
 
 REPLACED = {

@@ -10,7 +10,13 @@ from typing import Any
 
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings.kinds import SWITCH, check, invalid, is_none, parse_bool, switches_off
-from nanobot_context.settings.names import ENV_PREFIX, REPLACED, camel_case, snake_case
+from nanobot_context.settings.names import (
+    ENV_PREFIX,
+    NANOBOT_KEYS,
+    REPLACED,
+    camel_case,
+    snake_case,
+)
 from nanobot_context.settings.schema import KINDS
 
 # A key so like a setting's is that with a slip of the finger: `contextCompresion`.
@@ -50,6 +56,9 @@ class Place:
                 if replacement := REPLACED.get(snake_case(key.removeprefix(ENV_PREFIX))):
                     match = None
                     hint = f"\nhint: `{camel_case(replacement)}` has taken its place"
+                if not self.is_shared and camel_case(snake_case(key)) in NANOBOT_KEYS:
+                    match = None
+                    hint = "\nhint: it is nanobot's: set it in `config.json`"
                 # With `problems`, name every variable with our prefix.
                 if hint or not self.is_shared or (self.is_text and problems is not None):
                     problem = f"`{path}` is not a setting (in `{self.where}`){hint}"

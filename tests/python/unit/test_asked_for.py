@@ -371,7 +371,17 @@ def calendar(form: str) -> str:
 
 @pytest.mark.parametrize(
     "day",
-    ["June 25", "25. Juni", "25.6.", "25/6", "6/25", "25-6-2026", "2026-06-25", "20260625", "6月25日"],
+    [
+        "June 25",
+        "25. Juni",
+        "25.6.",
+        "25/6",
+        "6/25",
+        "25-6-2026",
+        "2026-06-25",
+        "20260625",
+        "6月25日",
+    ],
 )
 @pytest.mark.parametrize("form", ["ics", "json"])
 def test_what_is_on_a_day_is_found_however_the_day_is_written(form: str, day: str) -> None:
@@ -393,7 +403,11 @@ def test_what_is_on_a_day_is_found_however_the_day_is_written(form: str, day: st
             "Corvino only has room on Thursday, so that then",
             "Which day is Corvino?",
         ),
-        ("frag Marla ob sie die Blumen gießt", "Marla kann nicht, frag Odile", "Wer gießt die Blumen?"),
+        (
+            "frag Marla ob sie die Blumen gießt",
+            "Marla kann nicht, frag Odile",
+            "Wer gießt die Blumen?",
+        ),
         ("问问王小明能不能浇花", "王小明没空，让李晓燕来弄", "谁浇花？"),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 from mounts import mounted
 from nanobot_context import activation, doctor, setting_checks
 from nanobot_context.file_checks import check_files
+from nanobot_context.guard.record import RequestRecord, Sent
 from nanobot_context.guard.state_file import set_aside, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import Settings, load_settings
@@ -273,3 +274,57 @@ def test_a_reserve_is_removed_from_the_file_that_has_it(
     state = Status(True, settings=settings, sources={"context_reserve_ratio": source})
     [finding] = doctor._check_reserve(config, state)
     assert f"{name}`" in finding.fix
+
+
+def room_found(
+    monkeypatch: pytest.MonkeyPatch, config: Path, window: int, max_tokens: int
+) -> list[setting_checks.Finding]:
+    """Return what is found of a window in force, behind a request in another one."""
+    # nanobot, which reads its file, is not in this environment.
+    monkeypatch.setattr(doctor, "max_answer", lambda _: max_tokens)
+    last = RequestRecord(
+        at="2026-11-22T10:00:00.000+00:00",
+        session="cli:direct",
+        is_subagent=False,
+        model="qwen",
+        place="qwen at host",
+        window_tokens=8_192,
+        window_source="contextWindowOverride",
+        fixed_tokens=6_172,
+        answer_tokens=1_229,
+        messages=3,
+        tokens_before=6_500,
+        attempts=(Sent(6_500),),
+        outcome="answered",
+        is_fixed_known=True,
+    )
+    state = Status(True, window_tokens=window, window_source="contextWindowOverride")
+    return list(doctor._check_room(last, state, config))
+
+
+@pytest.mark.parametrize("window", [5, 1_000, 6_172, 6_400, 7_000, 8_192])
+@pytest.mark.parametrize("max_tokens", [256, 1_024, 8_192])
+def test_a_window_without_room_is_a_problem_that_no_answer_length_mends(
+    monkeypatch: pytest.MonkeyPatch, config: Path, window: int, max_tokens: int
+) -> None:
+    (finding,) = room_found(monkeypatch, config, window, max_tokens)
+    left = max(window - 6_172 - -(-window * 15 // 100), 0)
+    assert f" leave {left:,} of {window:,} for the conversation" in finding.problem
+    assert "maxTokens" not in finding.fix
+
+
+def test_an_answer_length_that_takes_the_room_is_named_with_one_that_does_not(
+    monkeypatch: pytest.MonkeyPatch, config: Path
+) -> None:
+    assert room_found(monkeypatch, config, 131_072, 8_192) == []
+    (finding,) = room_found(monkeypatch, config, 131_072, 65_536)
+    assert "`maxTokens` 65,536 leaves 59,364 of 131,072 tokens" in finding.problem
+    assert "to 16,384 in" in finding.fix
+    assert room_found(monkeypatch, config, 131_072, 16_384) == []
+
+
+def test_the_window_in_force_decides_not_that_of_the_last_request(
+    monkeypatch: pytest.MonkeyPatch, config: Path
+) -> None:
+    assert room_found(monkeypatch, config, 65_536, 4_096) == []
+    assert room_found(monkeypatch, config, 0, 4_096) == [], "unknown"

@@ -215,6 +215,13 @@ def test_an_unknown_key_gets_the_closest_name(config: Path) -> None:
         load_settings(config, {})
 
 
+@pytest.mark.parametrize("key", ["agents", "maxTokens", "max_tokens", "contextBlockLimit"])
+def test_a_key_of_nanobots_is_no_slip_of_ours(config: Path, key: str) -> None:
+    write(config.parent / "nanobot-context.json", {key: 8_192})
+    with pytest.raises(SettingsError, match=r"it is nanobot's: set it in `config\.json`"):
+        load_settings(config, {})
+
+
 @pytest.mark.parametrize(
     "name", ["softTrimHeadLines", "soft_trim_tail_lines", "toolResultMaxChars"]
 )
