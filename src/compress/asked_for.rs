@@ -348,7 +348,7 @@ impl Documents {
 
 /// Returns whether a term may be asked for. The stem of a long word is a term, too: counted twice, "appointment" alone would be most
 /// of "my dentist appointment".
-fn names_one(term: ShortTerm) -> bool {
+pub(super) fn names_one(term: ShortTerm) -> bool {
     term.kind() != TermKind::LongWord && !is_stop_word(term)
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::conversation::spoken;
 use crate::message::{Message, Role, ToolCall};
+use crate::select::Asked;
 use crate::select::within::{Cut, Question, within};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{Marks, read_gap};
@@ -16,6 +17,7 @@ use crate::text::ledger::{self, Quote};
 use crate::text::references::Reference;
 use crate::text::segments::Kind;
 use crate::text::sentences::sentences;
+use crate::text::terms::ShortTerm;
 use crate::tokens::{TokenCounter, Tokens};
 
 use super::asked::Terms;
@@ -136,7 +138,7 @@ impl Quoting {
         rating: &Rating<'_, '_, '_>,
         max_tokens: Tokens,
     ) -> Option<Quote> {
-        let &Lost { source: Source { role, call, text, .. }, ref parts, is_named_later, is_meant } = lost;
+        let &Lost { source: Source { role, call, text, .. }, ref parts, is_named_later, is_meant, .. } = lost;
         let heading = match call {
             Some(ToolCall { name, arguments, .. }) => {
                 ledger::call_line(string(name.as_ref()), string(arguments.as_ref()), None)
@@ -287,6 +289,13 @@ impl<'t, 's> Found<'_, 't, 's> {
             let groups = self.groups().len() + 1;
             self.add([newest].into_iter(), groups);
         }
+        let found = self.lost.iter().map(|lost| (lost.source, lost.parts[0])).chain(self.known.iter().copied());
+        for (source, part, follows) in rating.followers(&found.collect::<Vec<_>>()) {
+            let is_known = self.lost.iter().any(|lost| std::ptr::eq(lost.source, source));
+            if !is_known && !self.shown.has(source.message, source.passage(part)) {
+                self.lost.push(Lost { follows: Some(follows), ..Lost::of(source, part) });
+            }
+        }
         for (source, part) in again {
             let is_quoted = self.lost.iter().any(|lost| std::ptr::eq(lost.source, source));
             if !is_quoted && source.role == Role::User && source.text.len() <= SHORT_TEXT {
@@ -305,12 +314,20 @@ struct Lost<'t, 's> {
     is_named_later: bool,
     /// Whether all of the text is asked for, rather than the passages.
     is_meant: bool,
+    /// The terms of what it follows, if it has none of the question's.
+    follows: Option<Asked>,
 }
 
 impl<'t, 's> Lost<'t, 's> {
     fn of(source: &'t Source<'s>, part: usize) -> Self {
         // Its first line says what a result is about.
-        Self { source, parts: vec![part], is_named_later: false, is_meant: source.role == Role::Tool && part == 0 }
+        Self {
+            source,
+            parts: vec![part],
+            is_named_later: false,
+            is_meant: source.role == Role::Tool && part == 0,
+            follows: None,
+        }
     }
 }
 
@@ -335,7 +352,11 @@ impl Lost<'_, '_> {
         let starts: Vec<usize> = sentences(text).map(|sentence| sentence.start).filter(|&start| start > 0).collect();
         let heading = if role == Role::User { heading(text) } else { 0 };
         let analysis = Analysis::cut_at(text, Form::Stated, &starts, heading);
-        let weigh = |range: Range<usize>| rating.weight(rating.terms.found(&analysis.terms[range]));
+        let follows = |term: &&ShortTerm| self.follows.as_ref().is_some_and(|follows| follows.contains(**term));
+        let weigh = |range: Range<usize>| {
+            let terms = &analysis.terms[range];
+            rating.weight(rating.terms.found(terms)) + count(terms.iter().filter(follows).count())
+        };
         let weights = analysis.ranges().map(|(_, range)| weigh(range));
         let mut having: Vec<(f32, usize)> = weights.zip(0..).filter(|(weight, _)| *weight > 0.0).collect();
         having.sort_by(|(one, _), (other, _)| other.total_cmp(one));

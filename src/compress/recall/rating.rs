@@ -1,13 +1,17 @@
 //! Rates the texts of a conversation by what they have of what is asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::message::Role;
+use crate::select::Asked;
 use crate::select::scoring::Idf;
-use crate::text::terms::TermKind;
+use crate::text::estimate::count;
+use crate::text::terms::{ShortTerm, TermKind};
 
 use super::asked::{OF_PAIR, Terms};
 use super::sources::Source;
+use crate::compress::asked_for::names_one;
+use crate::compress::said::LITTLE;
 
 /// Most groups with a term for it to tell which reply a question points to, and what is about the same.
 const RARE: usize = 3;
@@ -145,6 +149,46 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
             later.found.iter().rev().filter(|_| is_later).find(says).map(|(part, _)| (later, *part))
         };
         self.sources.iter().rev().find_map(of)
+    }
+
+    /// Returns the newest parts of the user's with a rare term of what they said before in these parts, though with none of the
+    /// question's, and these terms: "Bea does it, Ann has no time" behind "Ask Ann to water the plants". None where the user types
+    /// most of the conversation. O(terms of the user's texts).
+    pub(super) fn followers(&self, said: &[(&Source<'_>, usize)]) -> Vec<(&'t Source<'s>, usize, Asked)> {
+        let is_users = |of: &Source<'_>| of.role == Role::User && !of.analysis.is_material();
+        let users = || self.sources.iter().filter(|of| is_users(of));
+        let bytes = |of: &Source<'_>| of.text.len();
+        if count(users().map(bytes).sum()) > count(self.sources.iter().map(bytes).sum()) * LITTLE {
+            return Vec::new();
+        }
+        // By term: the group that says it first, the number of groups with it, and the last of these.
+        let mut having: HashMap<ShortTerm, (usize, usize, usize)> = HashMap::new();
+        for &(of, part) in said.iter().filter(|(of, _)| is_users(of)) {
+            let range = of.analysis.ranges().nth(part).map_or(0..0, |(_, range)| range);
+            for &term in of.analysis.terms[range].iter().filter(|term| names_one(**term)) {
+                let (first, ..) = having.entry(term).or_insert((of.group, 0, usize::MAX));
+                *first = of.group.min(*first);
+            }
+        }
+        for (of, term) in users().flat_map(|of| of.analysis.terms.iter().map(move |term| (of, term))) {
+            if let Some((_, groups, last)) = having.get_mut(term) {
+                *groups += usize::from(*last != of.group);
+                *last = of.group;
+            }
+        }
+        having.retain(|_, (_, groups, _)| (2..=RARE).contains(groups));
+        let mut followers = Vec::new();
+        for later in self.sources.iter().rev().filter(|of| is_users(of)) {
+            for (part, (_, range)) in later.analysis.ranges().enumerate() {
+                let is_of = |term: &&ShortTerm| having.get(*term).is_some_and(|(first, ..)| *first < later.group);
+                let terms: Vec<ShortTerm> = later.analysis.terms[range].iter().filter(is_of).copied().collect();
+                if !terms.is_empty() {
+                    having.retain(|term, _| !terms.contains(term));
+                    followers.push((later, part, Asked::of(terms.into_iter())));
+                }
+            }
+        }
+        followers
     }
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import compress_messages, count_tokens, fit_messages
+from nanobot_context import Compressor, compress_messages, count_tokens, fit_messages
 
 Message = dict[str, Any]
 
@@ -546,3 +546,24 @@ def test_all_that_a_question_counts_is_quoted() -> None:
     assert sum(book in str(before) for book in books) <= 1
     assert all(book in str(sent[:-1]) for book in books)
     assert count_tokens(sent) <= WINDOW * 0.85
+
+
+def test_what_the_user_said_later_of_it_is_quoted_with_it() -> None:
+    """It has no word of the question, but a name of what answers it."""
+    draw = random.Random(4)
+    messages: list[Message] = []
+    for turn in range(120):
+        said = prose(draw, 3)
+        if turn == 20:
+            said += " ask Marla whether she can water the plants. " + prose(draw, 3)
+        if turn == 40:
+            said += " Odile does it, Marla has no time. " + prose(draw, 3)
+        messages += [
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": prose(draw, 14)},
+        ]
+    compressor = Compressor(4_000)
+    for end in range(1, len(messages), 2):
+        compressor.compress(messages[:end])
+    asked = [*messages, {"role": "user", "content": "Who waters the plants?"}]
+    assert "Odile does it" in str(compressor.compress(asked))
