@@ -212,25 +212,25 @@ impl Documents {
             }
         }
         let rare = self.rare_of(first.keys().copied(), draft.entries.len());
+        first.retain(|term, _| rare.contains(term));
         let mut followers = Vec::new();
         for document in users.into_iter().rev() {
             let of = &self.documents[document];
-            let is_follower = |term: &ShortTerm| first.get(term).is_some_and(|first| *first < of.message);
-            let asked =
-                Asked::of(of.analysis.terms.iter().copied().filter(|term| rare.contains(term) && is_follower(term)));
             let Some(block) = self.places[document].block.filter(|_| !of.stays) else { continue };
-            let is_known = || self.asked_for.iter().any(|(other, _)| *other == block);
-            if !of.analysis.terms.iter().any(|&term| asked.contains(term)) || is_known() {
+            let is_later = |term: &ShortTerm| first.get(term).is_some_and(|first| *first < of.message);
+            let shared: Vec<ShortTerm> = of.analysis.terms.iter().copied().filter(is_later).collect();
+            if shared.is_empty() || self.asked_for.iter().any(|(other, _)| *other == block) {
                 continue;
             }
+            let shared = Asked::of(shared.into_iter());
             let Place { entry, piece, .. } = self.places[document];
             if draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
-                let Some(having) = sentences_with(draft.text(entry, piece), &asked) else { continue };
+                let Some(having) = sentences_with(draft.text(entry, piece), &shared) else { continue };
                 self.cut(draft, document, having.into_iter(), &mut cuts_of[document]);
             }
             let analysis = &self.documents[document].analysis;
             let has_one = |(part, (_, range)): (usize, (_, Range<usize>))| {
-                analysis.terms[range].iter().any(|&term| asked.contains(term)).then_some((block, part))
+                analysis.terms[range].iter().any(|&term| shared.contains(term)).then_some((block, part))
             };
             followers.extend(analysis.ranges().enumerate().filter_map(has_one));
             if followers.len() >= MOST_PARTS {

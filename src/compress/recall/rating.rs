@@ -179,6 +179,9 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         having.retain(|_, (_, groups, _)| (2..=RARE).contains(groups));
         let mut followers = Vec::new();
         for later in self.sources.iter().rev().filter(|of| is_users(of)) {
+            if followers.len() >= MOST_FOLLOWERS {
+                break;
+            }
             for (part, (_, range)) in later.analysis.ranges().enumerate() {
                 let is_of = |term: &&ShortTerm| having.get(*term).is_some_and(|(first, ..)| *first < later.group);
                 let terms: Vec<ShortTerm> = later.analysis.terms[range].iter().filter(is_of).copied().collect();
@@ -191,6 +194,9 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         followers
     }
 }
+
+/// Most followers, but for more in one text.
+const MOST_FOLLOWERS: usize = 4;
 
 /// Share of what a passage has of the question that one about the same has.
 const MUCH: f32 = 0.4;
