@@ -181,8 +181,10 @@ def _print_status(report: Report, *, verbose: bool = False) -> None:
     for calls in state.unguarded:
         labelled("not protected", calls, "bold red")
     labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
-    is_known = last is not None and state.window_tokens != 0
-    labelled("room", _room(state, last) if is_known else _unknown_room(report))
+    if last is None or state.window_tokens == 0:
+        labelled("room", _unknown_room(report))
+    else:
+        labelled("room", _room(state, last))
     for label, text in _counted(state.counters, verbose=verbose):
         labelled(label, text)
     if verbose:
