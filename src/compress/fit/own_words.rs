@@ -45,7 +45,7 @@ const OWN_SHARE_OF_WORK: f32 = 0.6;
 /// the evidence of meetings at 50 % in place of .846.
 const ALL_OWN: f32 = 0.7;
 /// The same in a conversation with calls, of a user who says more than [`LITTLE_BESIDE_WORK`]. Where they type 31 to 48 % of the tokens
-/// the newest of 300 values that they change is in 239 fits to half of these, without it in 148 and the old one alone in 47; for
+/// the newest of 300 values that they change is in 239 fits to half of these, without it in 148 and the old one alone in 44; for
 /// those who say less .620 of what an airline's customers need next stays at 25 % in place of .634.
 const ALL_OWN_BESIDE_WORK: f32 = 0.8;
 /// How much of that rules and facts may have, before other words of the user. Of 40 in 1,500 tokens 107 of 120 stay in three talks, 80
