@@ -12,8 +12,8 @@ use crate::text::references::Reference;
 use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{QUESTION_BYTES, questions, sentences};
-use crate::text::stop_words::is_stop_word;
-use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
+use crate::text::stop_words::names_one;
+use crate::text::terms::{ShortTerm, is_han, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
@@ -344,12 +344,6 @@ impl Documents {
         let is_rare = |messages: usize| (2..=most).contains(&messages);
         named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
     }
-}
-
-/// Returns whether a term may be asked for. The stem of a long word is a term, too: counted twice, "appointment" alone would be most
-/// of "my dentist appointment".
-pub(super) fn names_one(term: ShortTerm) -> bool {
-    term.kind() != TermKind::LongWord && !is_stop_word(term)
 }
 
 /// Returns the term of a word as a whole: those of its parts come behind it.

@@ -82,8 +82,6 @@ struct Fit<'f, 'v, 'a> {
     budget_tokens: Tokens,
     /// Tokens for everything that may go.
     room: f32,
-    /// Whether the request is a question in a talk.
-    asks_in_talk: bool,
 }
 
 /// A piece before the fit.
@@ -158,7 +156,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             strikes: Vec::new(),
             budget_tokens,
             room,
-            asks_in_talk: false,
         }
     }
 
@@ -175,7 +172,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let Place { entry, piece, block } = self.places[document];
             block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block))
         });
-        self.asks_in_talk = self.asks_in_talk(&scoring);
+        let asks_in_talk = self.asks_in_talk(&scoring);
         let stated = self.pinned_tokens(&pins, |claim| claim >= Claim::Fact || claim == Claim::Brief);
         let concluded = self.conclusions();
         let rules = self.pinned_tokens(&pins, |claim| claim == Claim::Rule);
@@ -197,7 +194,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_odd(&mut selector);
         self.protect(&mut selector);
 
-        let ledger_tokens = self.ledger_tokens(self.room - self.room_beside_newest() * (1.0 - SURE) - selector.used());
+        let free = self.room - self.room_beside_newest() * (1.0 - SURE) - selector.used();
+        let ledger_tokens = if asks_in_talk { 0.0 } else { self.ledger_tokens(free) };
         self.fill(&mut selector, ledger_tokens);
         self.enforce_budget(&mut selector);
         let used = self.enforce_counted_budget(&mut selector);

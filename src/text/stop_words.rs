@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::terms::{ShortTerm, scan};
+use super::terms::{ShortTerm, TermKind, scan};
 
 /// Stop words of three letters and more, a language a line: English as in the usual lists, except "same", which has the stem of a name,
 /// of others what questions consist of. "Wer ist Kwiatek?" asks for one word.
@@ -20,6 +20,12 @@ static TERMS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
 /// Returns whether a term is a stop word.
 pub fn is_stop_word(term: ShortTerm) -> bool {
     TERMS.contains(&term)
+}
+
+/// Returns whether a term may name what somebody asks for. The stem of a long word is a term, too: counted twice, "appointment" alone
+/// would be most of "my dentist appointment".
+pub fn names_one(term: ShortTerm) -> bool {
+    term.kind() != TermKind::LongWord && !is_stop_word(term)
 }
 
 /// Iterates over the stop words.

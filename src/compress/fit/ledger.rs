@@ -145,7 +145,7 @@ impl Fit<'_, '_, '_> {
             let mut entries = self.protection.tier(Tier::Older).flat_map(|(_, group)| group.start..group.end);
             entries.any(|entry| self.draft.call(entry).is_some())
         };
-        if !is_on(Mechanism::Ledger) || self.asks_in_talk {
+        if !is_on(Mechanism::Ledger) {
             0.0
         } else if calls >= MIN_CALLS && self.tier_tokens(Tier::Older) > rest && has_calls() {
             tokens.max(calls)

@@ -4,7 +4,7 @@ use crate::select::Asked;
 use crate::select::scoring::Idf;
 use crate::text::names::{capitals_beside, names};
 use crate::text::sentences::questions;
-use crate::text::stop_words::is_stop_word;
+use crate::text::stop_words::names_one;
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 
 /// Bytes up to which the names of a text ask; more is material. And most terms: a text with more is about all of them.
@@ -40,9 +40,7 @@ impl Terms {
                 // The 25 of 03:25 names nothing.
                 let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
                 let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
-                // The stem of a long word is a term, too.
-                let asks =
-                    term.kind() != TermKind::LongWord && !is_stop_word(term) && !terms.contains(&term) && !is_piece;
+                let asks = names_one(term) && !terms.contains(&term) && !is_piece;
                 terms.extend(asks.then_some(term));
             });
         };

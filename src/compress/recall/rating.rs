@@ -6,11 +6,11 @@ use crate::message::Role;
 use crate::select::Asked;
 use crate::select::scoring::Idf;
 use crate::text::estimate::count;
+use crate::text::stop_words::names_one;
 use crate::text::terms::{ShortTerm, TermKind};
 
 use super::asked::{OF_PAIR, Terms};
 use super::sources::Source;
-use crate::compress::asked_for::names_one;
 use crate::compress::said::LITTLE;
 
 /// Most groups with a term for it to tell which reply a question points to, and what is about the same.
