@@ -302,33 +302,39 @@ def _check_room(last: RequestRecord | None, state: Status, config: Path) -> Iter
     if last is None or window == 0:
         return
     window = window or last.window_tokens
-    ratio = (state.settings or Settings()).context_reserve_ratio
     wanted, room = max_answer(config), max(window - last.fixed_tokens, 0)
-    least = reserve_tokens(window, 0, ratio)
+    least = kept_free(state, window, room, 0)
     if room - max(wanted, least) >= room // 2 > 0:
         return
 
-    def kept(tokens: int) -> int:
-        return reserve_tokens(window, answer_reserve(room, tokens), ratio)
-
+    kept = kept_free(state, window, room, wanted)
     better = max(_power_of_two(room // 4), _power_of_two(least))
     sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in last.tools)
     largest = f" (largest: {sizes})" if sizes else ""
-    if kept(better) >= kept(wanted):
+    if kept_free(state, window, room, better) >= kept:
         yield Finding(
-            f"{last.fixed_tokens:,} tokens of system and tools and {kept(wanted):,} for the answer "
-            f"leave {max(room - kept(wanted), 0):,} of {window:,} for the conversation{largest}",
+            f"{last.fixed_tokens:,} tokens of system and tools and {kept:,} for the answer "
+            f"leave {max(room - kept, 0):,} of {window:,} for the conversation{largest}",
             "use a model with a larger window, or fewer tools; if the window is wrong, correct "
             f"what it is from: {state.window_source}",
         )
         return
-    is_less = kept(wanted) < wanted
-    instead = f", and {kept(wanted):,} are kept free for it instead" if is_less else ""
+    is_less = kept < wanted
+    instead = f", and {kept:,} are kept free for it instead" if is_less else ""
     yield Finding(
         f"`maxTokens` {wanted:,} leaves {max(room - wanted, 0):,} of {window:,} tokens for "
         f"the conversation, beside {last.fixed_tokens:,} of system and tools{instead}{largest}",
         f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
     )
+
+
+def kept_free(state: Status, window_tokens: int, left_tokens: int, asked_tokens: int) -> int:
+    """Return what is kept free of a window for an answer of `asked_tokens`.
+
+    `left_tokens` are what system and tools leave of it.
+    """
+    ratio = (state.settings or Settings()).context_reserve_ratio
+    return reserve_tokens(window_tokens, answer_reserve(left_tokens, asked_tokens), ratio)
 
 
 def _power_of_two(most: int) -> int:

@@ -234,14 +234,11 @@ def _room(state: Status, last: RequestRecord) -> str:
     """
     window, answer = state.window_tokens or last.window_tokens, last.answer_tokens
     if window != last.window_tokens:
-        from nanobot_context._core import answer_reserve, reserve_tokens
+        from nanobot_context.doctor import kept_free
         from nanobot_context.host.config import max_answer, nanobot_config_path
-        from nanobot_context.settings import Settings
 
         left = max(window - last.fixed_tokens, 0)
-        reserve = answer_reserve(left, max_answer(nanobot_config_path()))
-        ratio = (state.settings or Settings()).context_reserve_ratio
-        answer = reserve_tokens(window, reserve, ratio)
+        answer = kept_free(state, window, left, max_answer(nanobot_config_path()))
     fixed = f"{about(last.fixed_tokens, last.is_fixed_known)} system and tools"
     prompt = window - answer
     parts = f"{window:,} - {fixed} - {answer:,} answer"

@@ -37,7 +37,7 @@ from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import Outcome, RequestRecord, Sent, SentCut
+from nanobot_context.guard.record import Outcome, Sent, SentCut
 from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
@@ -46,6 +46,7 @@ from nanobot_context.json_text import position_of
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings
+from records import LAST
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -1087,24 +1088,6 @@ def test_doctor_names_problems_and_their_fixes(home: Path) -> None:
     out, _ = run(home, "doctor", code=1)
     assert re.search(r"^python +3\.\d+\.\d+$", out, re.M)
     assert re.search(r"^problem +nanobot is not installed in this environment\n  fix  +", out, re.M)
-
-
-LAST = RequestRecord(
-    at="2026-11-22T10:00:00.000+00:00",
-    session="cli:direct",
-    is_subagent=False,
-    model="qwen",
-    place="qwen at host",
-    window_tokens=65_536,
-    window_source="contextWindowOverride",
-    fixed_tokens=6_000,
-    answer_tokens=4_000,
-    messages=30,
-    tokens_before=60_000,
-    attempts=(Sent(50_000),),
-    outcome="answered",
-    is_fixed_known=True,
-)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from mounts import mounted
 from nanobot_context import activation, doctor, setting_checks
 from nanobot_context.file_checks import check_files
-from nanobot_context.guard.record import RequestRecord, Sent
 from nanobot_context.guard.state_file import set_aside, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import Settings, load_settings
 from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
+from records import LAST
 
 
 @pytest.fixture
@@ -282,22 +282,7 @@ def room_found(
     """Return what is found of a window in force, behind a request in another one."""
     # nanobot, which reads its file, is not in this environment.
     monkeypatch.setattr(doctor, "max_answer", lambda _: max_tokens)
-    last = RequestRecord(
-        at="2026-11-22T10:00:00.000+00:00",
-        session="cli:direct",
-        is_subagent=False,
-        model="qwen",
-        place="qwen at host",
-        window_tokens=8_192,
-        window_source="contextWindowOverride",
-        fixed_tokens=6_172,
-        answer_tokens=1_229,
-        messages=3,
-        tokens_before=6_500,
-        attempts=(Sent(6_500),),
-        outcome="answered",
-        is_fixed_known=True,
-    )
+    last = replace(LAST, window_tokens=8_192, fixed_tokens=6_172)
     state = Status(True, window_tokens=window, window_source="contextWindowOverride")
     return list(doctor._check_room(last, state, config))
 
