@@ -9,8 +9,9 @@ use crate::tokens::ContentMemory;
 use crate::tools::SUBJECT_KEYS;
 
 use super::bytes::has_time;
+use super::edits::changes;
 use super::elision::Marks;
-use super::segments::{Class, Kind, Segments};
+use super::segments::{Class, Kind, Segments, Span};
 use super::terms::{self, ShortTerm, Terms};
 
 /// How a text is split.
@@ -110,8 +111,15 @@ impl Analysis {
                 let is_structure =
                     |i| members.contains(&i) || (form == Form::Arguments && !segments.is_within_string(i));
                 let is_fixed = |i, end: u32| end as usize <= heading || is_structure(i);
+                let changes = if form == Form::Arguments { changes(text) } else { Vec::new() };
+                let is_changed = |piece: &Span| {
+                    changes
+                        .iter()
+                        .any(|change| (piece.start as usize) < change.end && change.start < piece.end as usize)
+                };
+                let class = |piece: &Span| if is_changed(piece) { Class::Outlier } else { piece.class };
                 let pieces = segments.pieces().iter().enumerate();
-                pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i, piece.end)))).collect()
+                pieces.map(|(i, piece)| part((piece.start, piece.end, class(piece), is_fixed(i, piece.end)))).collect()
             }
         };
         for (part, end) in parts.iter_mut().zip(&terms.ends) {

@@ -345,12 +345,16 @@ pub fn cut_string(chars: usize) -> String {
 
 const CUT_STRING: &str = " characters left out]";
 
-/// Most characters of a [`cut_string`].
-pub const CUT_STRING_CHARS: usize = 6 + 20 + CUT_STRING.len();
-
-/// Returns whether the body of a string literal ends in a [`cut_string`].
+/// Returns whether the body of a string literal ends or begins in a [`cut_string`].
 pub fn is_cut_string(body: &str) -> bool {
-    body.ends_with(CUT_STRING)
+    body.ends_with(CUT_STRING) || behind_cut_string(body).len() < body.len()
+}
+
+/// Returns the body of a string literal without the [`cut_string`] that it begins with.
+pub fn behind_cut_string(body: &str) -> &str {
+    let digits = body.strip_prefix("[... ").unwrap_or_default();
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.strip_prefix(CUT_STRING).filter(|_| rest.len() < digits.len()).unwrap_or(body)
 }
 
 /// Parses the number of a mark; `None` above any of ours, so that sums cannot wrap.

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content, prefix_within, suffix_within};
-use crate::tools::LOCATOR_KEYS;
+use crate::tools::{LOCATOR_KEYS, names_patched_file};
 
+use super::edits::changes;
 use super::elision;
-use super::json_string;
+use super::json_string::{self, Literal};
 use super::language::Language;
 
 /// Lines kept by [`trim_tool_result`] from the start and from the end.
@@ -200,35 +201,32 @@ fn at_lines(text: &str, head_end: usize, tail_start: usize) -> (usize, usize) {
 /// Longest argument that names the subject of a call and stays whole; a heredoc in `command` is not a name.
 const MAX_PATH_CHARS: usize = 500;
 
-/// Returns JSON `arguments` with every string value cut to `max_chars` characters.
+/// Returns JSON `arguments` with every string value cut to `max_chars` characters: its first, or of what a call changes the first that
+/// [`changes`] finds of each, behind a mark.
 ///
 /// Changes only the inside of string literals, so valid JSON stays valid, numbers keep their text, keys stay, and nesting
 /// costs no stack. O(n).
 pub fn arguments(arguments: &str, max_chars: usize) -> String {
+    let changes = changes(arguments);
     let mut out = String::with_capacity(arguments.len().min(4096));
-    let mut rest = arguments;
-    let mut key = "";
-    while let Some(open) = rest.find('"') {
-        let (before, literal) = rest.split_at(open + 1);
-        out.push_str(before);
-        let close = json_string::closing_quote(literal).unwrap_or(literal.len());
-        let (body, after) = literal.split_at(close);
-        let is_key = after[1.min(after.len())..].trim_start().starts_with(':');
-        let keep = if LOCATOR_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
+    let (mut at, mut key) = (0, "");
+    for Literal { body, is_key } in json_string::literals(arguments) {
+        out.push_str(&arguments[at..body.start]);
+        at = body.end;
+        let said = &arguments[body.clone()];
         if is_key {
-            key = body;
-            out.push_str(body);
-        } else {
-            push_short(&mut out, body, keep);
-            key = "";
+            key = said;
+            out.push_str(said);
+            continue;
         }
-        rest = after;
-        if let Some(stripped) = rest.strip_prefix('"') {
-            out.push('"');
-            rest = stripped;
-        }
+        let keep = if LOCATOR_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
+        let of_body = changes.iter().filter(|change| body.start <= change.start && change.end <= body.end);
+        let shown: Vec<Range<usize>> =
+            of_body.map(|change| change.start - body.start..change.end - body.start).collect();
+        push_short(&mut out, said, keep, &shown);
+        key = "";
     }
-    out.push_str(rest);
+    out.push_str(&arguments[at..]);
     out
 }
 
@@ -247,23 +245,49 @@ pub fn separators(json: &str) -> usize {
     count
 }
 
-/// Pushes the body of a JSON string literal, cut to about `max_chars` characters between two escapes.
-fn push_short(out: &mut String, body: &str, max_chars: usize) {
-    let is_cut = elision::is_cut_string(body);
-    let kept = if is_cut { max_chars + elision::CUT_STRING_CHARS } else { max_chars };
+/// Pushes the body of a JSON string literal, cut to about `max_chars` characters between two escapes: its first, or of each of
+/// `changed` its first, if these do not begin among the former.
+fn push_short(out: &mut String, body: &str, max_chars: usize, changed: &[Range<usize>]) {
+    let kept = if elision::is_cut_string(body) { max_chars.max(MAX_CUT_CHARS) } else { max_chars };
     if body.len() <= kept || body.chars().count() <= kept {
         out.push_str(body);
         return;
     }
-    let mut end = body.char_indices().nth(max_chars).map_or(body.len(), |(at, _)| at);
-    // Never inside `\n`, `\u0041` or a surrogate pair: moves back to an escape that would reach over the cut.
-    if let Some(escape) = json_string::escapes(body).take_while(|at| at.start < end).find(|at| at.end > end) {
-        end = escape.start;
+    let head = 0..body.len();
+    let begins_in_head = |only: &Range<usize>| body[..only.start].chars().count() <= max_chars / 2;
+    let shown = match changed {
+        [] => std::slice::from_ref(&head),
+        [only] if begins_in_head(only) => std::slice::from_ref(&head),
+        _ => changed,
+    };
+    let mut at = 0;
+    for range in shown.iter().take(MAX_CHANGES) {
+        let is_name = names_patched_file(&body[range.clone()]).is_some();
+        let most = if is_name { MAX_PATH_CHARS } else { max_chars };
+        let end = json_string::floor_escape(body, nth_char(body, range.start, most).min(range.end));
+        push_cut(out, &body[at..range.start]);
+        out.push_str(&body[range.start..end]);
+        at = end;
     }
-    let gone = body[end..].chars().count();
-    out.push_str(&body[..end]);
-    out.push_str(&elision::cut_string(gone));
+    push_cut(out, &body[at..]);
 }
+
+/// Pushes the mark of what is left out, if anything is.
+fn push_cut(out: &mut String, gone: &str) {
+    if !gone.is_empty() {
+        out.push_str(&elision::cut_string(gone.chars().count()));
+    }
+}
+
+/// Returns the position of the `nth` character behind `start`, or the end.
+fn nth_char(text: &str, start: usize, nth: usize) -> usize {
+    text[start..].char_indices().nth(nth).map_or(text.len(), |(at, _)| start + at)
+}
+
+/// Most changes that cut arguments show of one text: of a patch the names of its files are among them.
+const MAX_CHANGES: usize = 4;
+/// A text that ends or begins in its mark and is no longer was cut before.
+const MAX_CUT_CHARS: usize = MAX_CHANGES * (MAX_PATH_CHARS + 40);
 
 #[cfg(test)]
 mod tests {
@@ -314,6 +338,26 @@ mod tests {
                 }
             }
             assert_eq!(to_tokens(&lines, Tokens(10), counter, Language::Other), None);
+        }
+    }
+
+    #[test]
+    fn of_an_edit_the_arguments_show_what_changes() {
+        let code = |limit: u32| {
+            format!("def check(rows):\n    {}\n    limit = {limit}\n    return rows\n", "x = 1\n".repeat(40))
+        };
+        let edit = serde_json::json!({"path": "a.py", "old_text": code(10), "new_text": code(20)}).to_string();
+        let patch = format!(
+            "*** Begin Patch\n*** Update File: src/{}.py\n@@\n{}-    limit = 10\n+    limit = 20\n*** End Patch",
+            "a".repeat(60),
+            " x\n".repeat(40)
+        );
+        let patch = serde_json::json!({ "input": patch }).to_string();
+        for text in [&edit, &patch] {
+            let short = arguments(text, 40);
+            serde_json::from_str::<serde_json::Value>(&short).unwrap();
+            assert!(short.contains("limit = 10") && short.contains("limit = 20") && short.contains(".py"), "{short}");
+            assert!(short.len() < text.len() && arguments(&short, 40) == short, "{short}");
         }
     }
 

@@ -76,6 +76,32 @@ pub fn escapes(body: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     })
 }
 
+/// Returns `position`, or the start of the character or escape that it is in. O(n).
+pub fn floor_escape(body: &str, position: usize) -> usize {
+    let position = body.floor_char_boundary(position);
+    let over = escapes(body).take_while(|escape| escape.start < position).find(|escape| escape.end > position);
+    over.map_or(position, |escape| escape.start)
+}
+
+/// A string of JSON.
+pub struct Literal {
+    /// What is between its quotes.
+    pub body: std::ops::Range<usize>,
+    pub is_key: bool,
+}
+
+/// Iterates over the strings of `json`, valid or not: one that was cut ends with it.
+pub fn literals(json: &str) -> impl Iterator<Item = Literal> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + json.get(at..)?.find('"')? + 1;
+        let end = closing_quote(&json[start..]).map_or(json.len(), |close| start + close);
+        at = end + 1;
+        let is_key = json.get(at..).is_some_and(|rest| rest.trim_start().starts_with(':'));
+        Some(Literal { body: start..end, is_key })
+    })
+}
+
 /// What the body of a literal says.
 pub struct Unescaped {
     pub text: String,

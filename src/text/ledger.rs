@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::tools::{Effect, SAID_KEYS, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running, speaks};
 
+use super::edits::only_changes;
 use super::elision;
 use super::language::Language;
 use super::rules::normal;
@@ -61,7 +62,7 @@ const WENT_WELL: [&str; 24] = [
 /// other calls list their arguments. By the tool's name, not by [`Effect::of_call`]: a tool that views and changes files is
 /// not told by its name.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
-    let mut arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let mut arguments: Map<String, Value> = serde_json::from_str(&only_changes(arguments)).unwrap_or_default();
     // A call of OpenAI's `custom` kind has its tool's name beside its input.
     arguments.retain(|_, value| value != tool);
     let mut line = tool.to_owned();
@@ -104,10 +105,11 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
 /// Returns an argument on one line; `None` if it is empty.
 fn said(value: &Value, max_chars: usize) -> Option<String> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = elision::behind_cut_string(&text);
     // Of a shortened argument only the text before its first mark: half a mark is unreadable.
-    let line = match elision::opens_gap(&text) {
+    let line = match elision::opens_gap(text) {
         Some(end) => on_one_line(&[text[..end].trim_end(), "…"].concat(), max_chars),
-        None => on_one_line(&text, max_chars),
+        None => on_one_line(text, max_chars),
     };
     Some(line).filter(|text| !text.is_empty() && !value.is_null())
 }

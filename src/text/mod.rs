@@ -8,6 +8,7 @@ pub mod codes;
 pub mod commitments;
 pub mod conclusions;
 mod dates;
+pub mod edits;
 pub mod elision;
 pub mod envelope;
 pub mod estimate;

@@ -191,7 +191,12 @@ fn edited(words: &[Option<String>]) -> Vec<String> {
 
 /// Returns the files that a patch names, as codex and as `diff -u` write one.
 pub fn files_of_patch(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| PATCHED.iter().find_map(|start| line.strip_prefix(start))).map(str::trim)
+    text.lines().filter_map(names_patched_file)
+}
+
+/// Returns the file that a line of a patch names.
+pub fn names_patched_file(line: &str) -> Option<&str> {
+    PATCHED.iter().find_map(|start| line.strip_prefix(start)).map(str::trim)
 }
 
 fn files_shown(command: &str) -> Vec<String> {

@@ -1,0 +1,201 @@
+//! Finds what a call changes in what its arguments say: where the text that it replaces and the new one differ, and the changed lines
+//! of a patch.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::tools::names_patched_file;
+
+use super::elision;
+use super::json_string::{self, Literal};
+
+/// Least bytes that two texts share at their starts if one of them replaces the other.
+const MIN_SHARED: usize = 16;
+/// Most bytes of a line that are shown before the place where two differ.
+const MAX_BEFORE: usize = 16;
+
+/// Returns the ranges of JSON `arguments` that say what changes, in order: of two neighbouring texts that begin alike, each from the
+/// line where they differ to that from which they are alike again; of a patch the names of files and the changed lines, each run of
+/// lines a range; of blocks of search and replace as of two texts. Empty for other arguments. O(n).
+pub fn changes(arguments: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut before = 0..0;
+    for Literal { body, is_key } in json_string::literals(arguments) {
+        if is_key {
+            continue;
+        }
+        // What was cut before begins behind its mark.
+        let value = body.end - elision::behind_cut_string(&arguments[body.clone()]).len()..body.end;
+        let of_patch = patched(arguments, &value);
+        let pair = if of_patch.is_empty() { differing(arguments, &before, &value) } else { of_patch };
+        // Of three alike the second is the new text of the first.
+        before = if pair.is_empty() { value } else { 0..0 };
+        found.extend(pair);
+    }
+    found
+}
+
+/// Returns what differs between two texts that begin alike, of each if it has any; nothing where they do not, or are the same.
+fn differing(arguments: &str, one: &Range<usize>, other: &Range<usize>) -> Vec<Range<usize>> {
+    let texts = [one, other].map(|range| &arguments[range.clone()]);
+    let [a, b] = texts.map(str::as_bytes);
+    let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    if shared < MIN_SHARED || (shared == a.len() && shared == b.len()) {
+        return Vec::new();
+    }
+    let line = line_start(texts[0], json_string::floor_escape(texts[0], shared));
+    let alike = a[line..].iter().rev().zip(b[line..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let of_text = |(text, range): (&str, &Range<usize>)| {
+        let start = line.max(json_string::floor_escape(text, shared.saturating_sub(MAX_BEFORE)));
+        // What only one of them has is shown of the other by the line behind it.
+        let end = json_string::floor_escape(text, text.len() - alike).max(start);
+        let end = if end > start && line_start(text, end) == end { end } else { line_end(text, end) };
+        (start < end).then_some(range.start + start..range.start + end)
+    };
+    texts.into_iter().zip([one, other]).filter_map(of_text).collect()
+}
+
+/// Returns the names of files and the changed lines of a patch, and what differs between the halves of blocks of search and replace.
+fn patched(arguments: &str, value: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let (mut is_patch, mut searched, mut replaced) = (false, None, None);
+    for range in lines(arguments, value) {
+        let line = &arguments[range.clone()];
+        if names_patched_file(line).is_some() {
+            is_patch = true;
+            found.push(range);
+        } else if SEARCH.iter().any(|mark| line.starts_with(mark)) {
+            searched = Some(range.end);
+        } else if line.starts_with("=======") {
+            replaced = searched.map(|_| range);
+        } else if REPLACE.iter().any(|mark| line.starts_with(mark)) {
+            if let (Some(from), Some(middle)) = (searched.take(), replaced.take()) {
+                found.extend(differing(arguments, &(from..middle.start), &(middle.end..range.start)));
+            }
+        } else if is_patch && line.starts_with(['+', '-']) && !line.starts_with("---") {
+            let sign = &line[..1];
+            match found.last_mut().filter(|last| last.end == range.start && arguments[last.start..].starts_with(sign)) {
+                Some(run) => run.end = range.end,
+                None => found.push(range),
+            }
+        }
+    }
+    found
+}
+
+/// Opens and ends a block of search and replace, as aider and Cline write it.
+const SEARCH: [&str; 2] = ["<<<<<<< SEARCH", "------- SEARCH"];
+const REPLACE: [&str; 2] = [">>>>>>> REPLACE", "+++++++ REPLACE"];
+
+/// Iterates over the lines of the body of a literal, each with its line break, an escape or not.
+fn lines<'a>(arguments: &'a str, value: &Range<usize>) -> impl Iterator<Item = Range<usize>> + 'a {
+    let (mut start, end) = (value.start, value.end);
+    std::iter::from_fn(move || {
+        let rest = arguments.get(start..end).filter(|rest| !rest.is_empty())?;
+        let line = start..start + line_end(rest, 0);
+        start = line.end;
+        Some(line)
+    })
+}
+
+/// Returns the start of the line at `position`, which is in no escape.
+fn line_start(text: &str, position: usize) -> usize {
+    let before = &text[..position];
+    let is_escape = |&(at, _): &(usize, &str)| !json_string::ends_in_escape(&before[..at]);
+    let escape = before.rmatch_indices(r"\n").find(is_escape).map_or(0, |(at, escape)| at + escape.len());
+    before.rfind('\n').map_or(0, |at| at + 1).max(escape)
+}
+
+/// Returns the position behind the line at `position`, which is in no escape.
+fn line_end(text: &str, position: usize) -> usize {
+    let rest = &text[position..];
+    let escape = json_string::escapes(rest)
+        .find(|escape| &rest.as_bytes()[escape.clone()] == br"\n")
+        .map_or(rest.len(), |at| at.end);
+    position + rest.find('\n').map_or(rest.len(), |at| at + 1).min(escape)
+}
+
+/// Returns JSON `arguments` with what changes alone, where they say it: see [`changes`].
+pub fn only_changes(arguments: &str) -> Cow<'_, str> {
+    let changes = changes(arguments);
+    if changes.is_empty() {
+        return Cow::Borrowed(arguments);
+    }
+    let (mut out, mut at) = (String::new(), 0);
+    for Literal { body, .. } in json_string::literals(arguments) {
+        let mut of_body =
+            changes.iter().filter(|change| body.start <= change.start && change.end <= body.end).peekable();
+        if of_body.peek().is_some() {
+            out.push_str(&arguments[at..body.start]);
+            of_body.for_each(|change| out.push_str(&arguments[change.clone()]));
+            at = body.end;
+        }
+    }
+    out.push_str(&arguments[at..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(arguments: &serde_json::Value) -> Vec<String> {
+        let text = arguments.to_string();
+        changes(&text).into_iter().map(|range| text[range].replace(r"\n", "\n")).collect()
+    }
+
+    #[test]
+    fn of_two_texts_that_begin_alike_the_lines_that_differ() {
+        let edit = |old: &str, new: &str| shown(&serde_json::json!({"path": "a.py", "old": old, "new": new}));
+        let head = "def limit(value):\n    check(value)\n";
+        assert_eq!(
+            edit(&format!("{head}    return 1\n    # end\n"), &format!("{head}    return 2\n    # end\n")),
+            ["    return 1\n", "    return 2\n"]
+        );
+        assert_eq!(edit(head, &format!("{head}    log()\n")), ["    log()\n"], "one only adds to the other");
+        assert_eq!(
+            edit(&format!("{head}    end()"), &format!("{head}    log()\n    end()")),
+            ["    end()", "    log()\n"],
+            "and before what line"
+        );
+        let line = "x = call_of_something(one, two, three, four, ";
+        assert_eq!(edit(&format!("{line}5)"), &format!("{line}6)")), ["o, three, four, 5)", "o, three, four, 6)"]);
+        assert_eq!(edit("return 1", "return 2"), [""; 0], "they are short");
+        assert_eq!(edit(head, head), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_patch_the_files_and_the_changed_lines() {
+        let patch = "*** Begin Patch\n*** Update File: src/a.py\n@@\n def f():\n-    a = 1\n-    b = 1\n+    a = 2\n     c = 3\n*** End Patch";
+        let files_and_lines = ["*** Update File: src/a.py\n", "-    a = 1\n-    b = 1\n", "+    a = 2\n"];
+        assert_eq!(shown(&serde_json::json!({"input": patch})), files_and_lines);
+        assert_eq!(shown(&serde_json::json!({"command": ["apply_patch", patch]})), files_and_lines);
+        let unified = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-old\n+new\n";
+        assert_eq!(shown(&serde_json::json!({"patch": unified})), ["+++ b/src/a.py\n", "-old\n", "+new\n"]);
+        assert_eq!(shown(&serde_json::json!({"text": "- one\n- two\n+ three"})), [""; 0], "no patch");
+    }
+
+    #[test]
+    fn of_blocks_of_search_and_replace_the_lines_that_differ() {
+        for [search, replace] in [["<<<<<<< SEARCH", ">>>>>>> REPLACE"], ["------- SEARCH", "+++++++ REPLACE"]] {
+            let block = format!(
+                "{search}\ndef limit(value):\n    return 1\n=======\ndef limit(value):\n    return 2\n{replace}\n"
+            );
+            let found = shown(&serde_json::json!({"path": "a.py", "diff": block.repeat(2)}));
+            assert_eq!(found, ["    return 1\n", "    return 2\n", "    return 1\n", "    return 2\n"]);
+        }
+    }
+
+    #[test]
+    fn only_changes_leaves_json() {
+        let head = "a \"quoted\" line\nand \\n another é\n".repeat(4);
+        let arguments =
+            serde_json::json!({"path": "a.py", "old": format!("{head}é"), "new": format!("{head}è"), "n": 1});
+        let text = arguments.to_string();
+        let only: serde_json::Value = serde_json::from_str(&only_changes(&text)).unwrap();
+        assert_eq!(only, serde_json::json!({"path": "a.py", "old": "é", "new": "è", "n": 1}));
+        for plain in ["{}", "not json", r#"{"a": "b"#, r#"{"a": "\"#] {
+            assert_eq!(only_changes(plain), plain);
+        }
+    }
+}
