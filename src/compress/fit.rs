@@ -24,6 +24,7 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
 use crate::text::rules::Claim;
 use crate::tokens::Tokens;
+use crate::tools::Effect;
 
 use super::archive_paths::ArchivePaths;
 use super::candidates::{Candidate, candidates, shortest};
@@ -118,6 +119,29 @@ fn weigh_versions(candidates: &mut [Candidate], superseded: &[Option<Superseded>
     }
 }
 
+/// Factor of the weight of the file that one of the newest calls read last, unless one has changed it since, and the number of these
+/// calls: what is about to be edited. Of 540 times that the next edit needs three lines of it, a fit to 10, 25 and 50 % has them in 276,
+/// without in 211; recall of future references at these shares is .759, .912, .980 with and without. With 5 calls and 3 times the weight
+/// it is .758, .910, .980.
+const JUST_READ: f32 = 2.0;
+const NEWEST_CALLS: usize = 3;
+
+/// Returns the result that has the file which one of the newest calls read last, if none has changed it since.
+fn just_read(draft: &Draft<'_, '_>, protection: &Protection) -> Option<usize> {
+    let results = protection.groups.iter().rev().flat_map(|group| (group.start..group.end).rev());
+    let newest = results.filter(|&entry| draft.call(entry).is_some()).take(NEWEST_CALLS);
+    let mut changed = Vec::new();
+    for entry in newest {
+        let path = draft.path(entry);
+        match draft.entries[entry].effect {
+            Effect::ReadsFile => return Some(entry).filter(|_| path.is_none_or(|path| !changed.contains(&path))),
+            Effect::EditsFile | Effect::WritesFile => changed.extend(path),
+            _ => {}
+        }
+    }
+    None
+}
+
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn new(
         draft: &'f mut Draft<'v, 'a>,
@@ -130,6 +154,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let superseded = if is_on(Mechanism::Superseded) { superseded(draft) } else { Vec::new() };
         let mut candidates = candidates(draft, archive_paths, protection, &superseded);
         weigh_versions(&mut candidates, &superseded);
+        let just_read = just_read(draft, protection);
+        for candidate in candidates.iter_mut().filter(|candidate| Some(candidate.entry) == just_read) {
+            candidate.weight *= JUST_READ;
+        }
         let room = (budget_tokens - floor_tokens).as_f32();
         // A little reasoning stays whole if the provider may require it.
         let wants = draft.counter.family().wants_reasoning;
@@ -184,7 +212,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_pinned(&mut selector);
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
-            let is_work = self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
+            let is_work =
+                self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
             self.take_committed(&mut selector, committed);
             self.take_work(&mut selector, is_work, &concluded);
             self.list_conclusions(&mut selector, concluded);
