@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
-pub use command_line::names_patched_file;
+pub use command_line::{names_patched_file, run_by};
 pub use made::made;
 pub use outcome::{changed_nothing, exit_code, has_failed};
 pub use plans::{Progress, progress};

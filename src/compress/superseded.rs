@@ -12,7 +12,7 @@ use crate::message::{Content, Message, Role, Text};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::tokens::Tokens;
-use crate::tools::{Action, Effect, has_failed};
+use crate::tools::{Action, Effect, has_failed, run_by};
 
 use super::draft::Draft;
 use super::late;
@@ -128,6 +128,24 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
                 written.extend(files.into_iter().map(|file| (file, index)));
             }
         }
+    }
+    found
+}
+
+/// Returns by entry, of the result of a command line, the newest one of what it runs, if that is later: other tests may pass than those
+/// that failed. O(n) in the arguments of the commands.
+pub fn run_again(draft: &Draft<'_, '_>) -> Vec<Option<usize>> {
+    let mut newest: HashMap<String, usize> = HashMap::new();
+    let mut found = vec![None; draft.entries.len()];
+    for (index, entry) in draft.entries.iter().enumerate().rev() {
+        if entry.dropped.is_some() || entry.effect != Effect::RunsCommand {
+            continue;
+        }
+        let arguments = draft.call(index).and_then(|call| call.arguments.as_ref());
+        let values: Option<Value> = arguments.and_then(|arguments| serde_json::from_str(arguments.as_str()).ok());
+        let Some(run) = values.and_then(|values| run_by(&values)) else { continue };
+        let later = *newest.entry(run).or_insert(index);
+        found[index] = (later != index).then_some(later);
     }
     found
 }

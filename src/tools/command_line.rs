@@ -199,6 +199,38 @@ pub fn names_patched_file(line: &str) -> Option<&str> {
     PATCHED.iter().find_map(|start| line.strip_prefix(start)).map(str::trim)
 }
 
+/// Programs that say with the word behind them what they run.
+const RUNNERS: [&str; 22] = [
+    "cargo", "npm", "npx", "yarn", "pnpm", "bun", "deno", "go", "make", "uv", "poetry", "bundle", "rake", "dotnet",
+    "mvn", "gradle", "python", "python3", "node", "tox", "nox", "just",
+];
+/// Words before a program.
+const BEFORE_PROGRAM: [&str; 4] = ["sudo", "time", "env", "nohup"];
+
+/// Returns what a call of a shell runs, as [`files_shown_by`] reads it: the last of its programs that does not only look, without
+/// options and operands: "pytest" of `cd /w && pytest -q tests | tail`, "cargo test", "python setup.py".
+pub fn run_by(arguments: &Value) -> Option<String> {
+    match command(arguments)? {
+        Value::String(line) => run(&words(&without_errors(line))),
+        Value::Array(line) => run(&line.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Vec<_>>()),
+        _ => None,
+    }
+}
+
+fn run(words: &[Option<String>]) -> Option<String> {
+    words.split(Option::is_none).rev().find_map(|part| {
+        let is_before = |word: &&str| BEFORE_PROGRAM.contains(word) || word.contains('=');
+        let part: Vec<&str> = part.iter().flatten().map(String::as_str).skip_while(is_before).collect();
+        let (program, rest) = part.split_first().filter(|_| !program_looks(&part))?;
+        let mut operands = rest.iter().filter(|word| !word.starts_with('-'));
+        if SHELLS.contains(program) && rest.iter().any(|option| option.starts_with('-') && option.ends_with('c')) {
+            return run(&self::words(operands.next()?));
+        }
+        let of_runner = if RUNNERS.contains(program) { operands.next() } else { None };
+        Some([program, of_runner.copied().unwrap_or_default()].join(" ").trim_end().to_owned())
+    })
+}
+
 fn files_shown(command: &str) -> Vec<String> {
     let command = without_errors(command);
     if CHANGED_BY.iter().any(|sign| command.contains(sign)) {
@@ -355,6 +387,25 @@ mod tests {
         for line in ["sed -n 1,9p AGENTS.md", "sed s/a/b/ AGENTS.md", "grep -i a AGENTS.md", "git add AGENTS.md", ""] {
             assert_eq!(edited(line.into()), "", "{line}");
         }
+    }
+
+    #[test]
+    fn what_a_command_line_runs_has_no_options_and_operands() {
+        let run = |command: Value| run_by(&serde_json::json!({ "command": command })).unwrap_or_default();
+        for (line, program) in [
+            ("pytest -q tests/test_a.py", "pytest"),
+            ("cd /w && CI=1 pytest -x 2>&1 | tail -20", "pytest"),
+            ("pip install -e . && python -m pytest tests", "python pytest"),
+            ("cargo test --lib parser", "cargo test"),
+            ("sudo make check", "make check"),
+            ("bash -lc 'cd /w; npm test'", "npm test"),
+            ("ls -la | wc -l", ""),
+            ("", ""),
+        ] {
+            assert_eq!(run(line.into()), program, "{line}");
+        }
+        assert_eq!(run(serde_json::json!(["go", "test", "./..."])), "go test");
+        assert_eq!(run(serde_json::json!(5)), "");
     }
 
     #[test]

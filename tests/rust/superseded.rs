@@ -134,3 +134,24 @@ fn of_the_versions_that_the_model_wrote_the_newest_stays() {
     }
     assert!(!text(&fit_without("superseded", &messages, 12)).contains(&version(4)));
 }
+
+#[test]
+fn a_failure_does_not_stay_without_the_run_that_passed_since() {
+    let run = |failed: Option<usize>| {
+        let line =
+            |i: usize| format!("tests/test_core.py::test_{i} {}", if Some(i) == failed { "FAILED" } else { "PASSED" });
+        let end = if failed.is_some() { "E   assert 40 == 41\n1 failed, 29 passed in 3 s" } else { "30 passed in 3 s" };
+        format!("{}\n{end}", lines(30, line))
+    };
+    let (failed, passed) = (run(Some(11)), run(None));
+    let others: Vec<String> = (0..8).map(|i| Kind::Code.text(2_000, i)).collect();
+    let mut calls = vec![("exec", r#"{"command": "cd /w && pytest tests/test_core.py"}"#, &*failed)];
+    calls.extend(others[..3].iter().map(|text| ("read_file", "{}", &**text)));
+    calls.push(("exec", r#"{"command": "pytest -q tests 2>&1 | tail -40"}"#, &*passed));
+    calls.extend(others[3..].iter().map(|text| ("read_file", "{}", &**text)));
+    let messages = conversation(&calls, "And now?");
+    for percent in [8, 12, 20, 30] {
+        let short = text(&fit(&messages, percent));
+        assert!(short.contains("30 passed in 3 s") || !short.contains("40 == 41"), "{percent} %: {short}");
+    }
+}

@@ -1,20 +1,20 @@
 //! Takes how the work stands: what is done, open and running, what the model concluded and changed, and what stands out in
 //! earlier results.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use super::Fit;
 use super::ledger::Conclusion;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
-use crate::compress::superseded::Superseded;
+use crate::compress::superseded::{Superseded, run_again};
 use crate::conversation::Group;
 use crate::message::Text;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
-use crate::text::segments::Kind;
+use crate::text::segments::{Class, Kind};
 use crate::tokens::Tokens;
 use crate::tools::{Progress, has_failed, progress};
 
@@ -147,6 +147,7 @@ impl Fit<'_, '_, '_> {
         }
         let limit = self.limit(selector, ODD_SHARE);
         self.take_changed(selector, limit);
+        self.take_run_again(selector, limit);
         for (position, _) in self.before_newest().rev() {
             for block in selector.blocks(position) {
                 let is_result = self.draft.entries[self.candidates[block].entry].answers.is_some();
@@ -160,6 +161,31 @@ impl Fit<'_, '_, '_> {
             }
         }
         self.settle_if_sure(selector);
+    }
+
+    /// Takes how the newest run of what failed before ended: else a failure may stay that was mended since.
+    fn take_run_again(&self, selector: &mut Selector<'_>, limit: f32) {
+        let run_again = run_again(self.draft);
+        let has_failed = |block: &usize| {
+            let analysis = self.before[*block].analysis.as_ref();
+            analysis.is_some_and(|analysis| analysis.parts.iter().any(|part| part.class == Class::Error))
+        };
+        let failed = (0..self.candidates.len()).filter(has_failed);
+        let ended: BTreeSet<usize> = failed.filter_map(|block| run_again[self.candidates[block].entry]).collect();
+        for entry in ended.into_iter().rev() {
+            selector.take_within(limit, |selector| self.take_end(selector, entry));
+        }
+    }
+
+    /// Takes the end of a result, where a run says how it went.
+    fn take_end(&self, selector: &mut Selector<'_>, entry: usize) {
+        let group = self.protection.groups.partition_point(|group| group.end <= entry);
+        selector.take_frame(group);
+        for block in selector.blocks(group).filter(|&block| self.candidates[block].entry == entry) {
+            if let Some(last) = selector.parts(block).checked_sub(1) {
+                selector.take_part(block, last);
+            }
+        }
     }
 
     /// Takes the few parts in which two results of the same call differ, of both: what changed is in neither alone, and the older
