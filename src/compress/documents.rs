@@ -55,6 +55,8 @@ pub struct Documents {
     pub typed: Vec<f32>,
     /// The share of these above which claims are usual.
     pub often: f32,
+    /// See [`Users::are_many`].
+    pub are_many: bool,
     /// Blocks and parts that have what the request asks for by name, then what the model announces: most of it first,
     /// then newest first.
     pub asked_for: Vec<(usize, usize)>,
@@ -130,7 +132,7 @@ struct Builder<'r, 'v, 'a> {
 
 impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
     fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
-        let Users { said, questions, commitments, rare, often } = Users::of(draft, protection);
+        let Users { said, questions, commitments, rare, often, are_many } = Users::of(draft, protection);
         Self {
             draft,
             protection,
@@ -142,7 +144,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             question: None,
             strikes: striking(draft, &protection.groups),
             rare,
-            documents: Documents { often, ..Documents::default() },
+            documents: Documents { often, are_many, ..Documents::default() },
             cuts_of: Vec::new(),
         }
     }

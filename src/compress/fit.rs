@@ -188,7 +188,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) -> LeftOut {
-        let Documents { documents, places, mut frames, blocks, claims, commitments, typed, often, asked_for } =
+        let Documents { documents, places, mut frames, blocks, claims, commitments, typed, often, are_many, asked_for } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
         self.strikes = frames.iter().map(|frame| frame.strikes).collect();
@@ -213,7 +213,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
             let is_work =
-                self.take_own_words(&mut selector, &pins, (&typed, often), &asked_for, keeps_newest);
+                self.take_own_words(&mut selector, &pins, (&typed, often, are_many), &asked_for, keeps_newest);
             self.take_committed(&mut selector, committed);
             self.take_work(&mut selector, is_work, &concluded);
             self.list_conclusions(&mut selector, concluded);

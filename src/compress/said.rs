@@ -10,6 +10,7 @@ use crate::message::{Field, Role};
 use crate::select::scoring::Author;
 use crate::text::bytes::FIRST_WIDE;
 use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
+use crate::text::envelope::names_speaker;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, is_firm, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
@@ -61,12 +62,14 @@ pub struct Users {
     pub rare: Vec<Claim>,
     /// The share of what the user says above which claims are usual.
     pub often: f32,
+    /// Whether most of it begins with a name, as in a meeting: these are the words of several people.
+    pub are_many: bool,
 }
 
 impl Users {
     /// Reads every text of the user; O(n).
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
-        let (mut texts, mut all, mut talk, mut typed) = (Vec::new(), 0, 0, 0);
+        let (mut texts, mut all, mut talk, mut typed, mut named) = (Vec::new(), 0, 0, 0, 0);
         let (mut questions, mut before, mut long) = (Vec::new(), None, Vec::new());
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
@@ -81,7 +84,8 @@ impl Users {
                 }
                 if author == Some(Author::Assistant) {
                     before = Some((entry, piece));
-                    if of.pieces[piece].tokens > SHORT_TOKENS {
+                    // What somebody says under a name, as in a meeting, is not the model's.
+                    if of.pieces[piece].tokens > SHORT_TOKENS && !names_speaker(text) {
                         long.push((entry, piece));
                     }
                 }
@@ -94,6 +98,7 @@ impl Users {
                         questions.push(((entry, piece), range));
                     }
                     typed += said.typed_bytes;
+                    named += if names_speaker(text) { said.typed_bytes } else { 0 };
                     texts.push(((entry, piece), said));
                 }
             }
@@ -115,14 +120,14 @@ impl Users {
             let claims: Vec<Claim> = rare.iter().copied().filter(may_hold).collect();
             raise_corrections(read, &claims, are_few || says_little, Wanted::Kept);
         }
-        // Among people who talk as much as each other no one is the model.
-        let commitments = if says_little { rare_commitments(draft, &long) } else { Vec::new() };
-        Self { said: texts, questions, commitments, rare, often }
+        let commitments = rare_commitments(draft, &long, says_little);
+        Self { said: texts, questions, commitments, rare, often, are_many: named * 2 > typed }
     }
 }
 
-/// Returns the sentences that may commit the model and are rare in what it says in `texts`, the most certain ones at least.
-fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
+/// Returns the sentences that may commit the model and are rare in what it says in `texts`, the most certain ones at least beside a
+/// user who says little: where people talk as much as each other, no one is the model.
+fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> Vec<(At, Commitment)> {
     let (mut found, mut by_certainty, mut all) = (Vec::new(), BTreeMap::<_, usize>::new(), 0);
     for &(entry, piece) in texts {
         let text = draft.text(entry, piece);
@@ -135,10 +140,10 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)
     let mut sum = 0;
     let is_rare = |&(certainty, bytes): &(&Certainty, &usize)| {
         sum += bytes;
-        *certainty >= OPENED || share(sum, all) <= COMMITTED
+        says_little && *certainty >= OPENED || share(sum, all) <= COMMITTED
     };
-    let least = by_certainty.iter().rev().take_while(is_rare).last().map_or(OPENED, |(certainty, _)| *certainty);
-    found.retain(|(_, commitment)| commitment.certainty >= least);
+    let least = by_certainty.iter().rev().take_while(is_rare).last().map(|(certainty, _)| *certainty);
+    found.retain(|(_, commitment)| least.is_some_and(|least| commitment.certainty >= least));
     found
 }
 

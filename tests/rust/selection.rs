@@ -717,7 +717,13 @@ fn what_is_remembered_of_a_fit_decides_nothing() {
                 let first = plan(&kept, max_tokens);
                 assert!(text(&apply(messages, &first)).contains(&format!("all of it: {directory}/")));
                 assert_eq!(plan(&kept, max_tokens), first);
-                let names: Vec<&str> = first.archived.iter().map(|archived| &*archived.name).collect();
+                // Of all that may be cut: a mark that names a file costs more, and is weighed where it is not written in the end.
+                let small = plan(&kept, percent_of(messages, 10));
+                let names: Vec<&str> = [&first, &small]
+                    .into_iter()
+                    .flat_map(|plan| &plan.archived)
+                    .map(|archived| &*archived.name)
+                    .collect();
                 assert_eq!(plan(&afresh(&kept, archive(directory), &names), max_tokens), first, "{directory}");
             }
         }

@@ -376,3 +376,21 @@ fn a_question_in_a_talk_gets_sentences_for_the_names_that_it_does_not_ask_for() 
     assert!(is_listed("Go on."));
     assert!(!is_listed("What was OPS-1070 about?"));
 }
+
+#[test]
+fn what_the_model_decides_stays_beside_a_user_who_types_more_but_not_what_one_of_many_says() {
+    let decided = "So we'll go with Valkey in place of Redis.";
+    let found = |user: &str, model: &str| {
+        let mut messages = Vec::new();
+        for i in 0..40 {
+            let said = Kind::Prose.text(500, i + 100);
+            let said = if i == 12 { format!("{said}. {decided} {}", Kind::Prose.text(200, i)) } else { said };
+            messages.push(Owned::new(Role::User, format!("{user}{}", Kind::Prose.text(800, i))));
+            messages.push(Owned::new(Role::Assistant, format!("{model}{said}")));
+        }
+        messages.push(Owned::new(Role::User, "And now?"));
+        [12, 25].into_iter().filter(|&percent| text(&fit(&messages, percent)).contains(decided)).count()
+    };
+    assert_eq!(found("", ""), 2);
+    assert_eq!(found("Mira: ", "Jonas: "), 0);
+}
