@@ -224,6 +224,11 @@ impl Segments {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }
+        // It is shown whole, for what it lacks is not in it.
+        let may_have_records = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Html);
+        for line in if may_have_records { records.lacking() } else { Vec::new() } {
+            classes[line] = classes[line].or(Class::Outlier);
+        }
         // A tool's line behind the numbered lines of a file: their number, and how to continue.
         let last = units.iter().rposition(|unit| !unit.line(text).trim().is_empty()).filter(|_| form.is_numbered);
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {

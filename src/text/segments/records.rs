@@ -31,6 +31,9 @@ const REGULAR: usize = 80;
 pub const DIFFERENT: usize = 90;
 /// Least percentage of letters in a value that a person would call a name: more than in a hash.
 const LETTERS: usize = 50;
+/// One in so many records, and one of no fewer, may lack a line that the others have; and most lines of one that does.
+const FEW_LACK: usize = 20;
+const MAX_LACKING: usize = 16;
 /// Most odd lines that are named.
 const MAX_NAMED: usize = 24;
 
@@ -70,18 +73,27 @@ pub struct Named {
 
 pub struct Records {
     pub lines: Vec<Line>,
-    /// In the order of their first lines.
+    /// In the order of their first lines, but for the one that [`Self::split`] makes.
     keys: Vec<Key>,
+    split: Option<usize>,
 }
 
 impl Records {
     pub fn of(text: &str, units: &[Unit]) -> Self {
-        let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new() };
+        let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new(), split: None };
         let mut known: HashMap<u64, usize, BuildMixedHasher> = HashMap::default();
         let mut values: HashSet<(usize, u64), BuildMixedHasher> = HashSet::default();
         let prefix = prefix(text, units);
+        let mut first = Vec::new();
+        let is_blank = |unit: &Unit| unit.line(text).trim().is_empty();
+        let mut is_first = units.iter().take(MAX_LINES).any(is_blank);
         for (unit, line) in units.iter().enumerate().filter(|(_, unit)| unit.opens) {
             let said = line.line(text);
+            if said.trim().is_empty() {
+                is_first = true;
+                continue;
+            }
+            let is_first = std::mem::take(&mut is_first);
             let said = &said[behind(said, &prefix)..];
             let indent = said.len() - said.trim_start().len();
             let key = key(&said[indent..]);
@@ -99,9 +111,32 @@ impl Records {
             let is_new = !value.is_empty() && values.insert((index, xxh3_64(value.as_bytes())));
             key.different += usize::from(is_new);
             key.wordy += usize::from(is_wordy(value));
+            first.extend(is_first.then_some(this.lines.len()));
             this.lines.push(Line { unit, indent, key: index, has_value: !value.is_empty() });
         }
+        this.split(&first);
         this
+    }
+
+    /// Makes the key of the lines behind blank ones another one, if that is the same of most and stands elsewhere, too: "Name: order-7"
+    /// and "Name: Ann" of one record.
+    fn split(&mut self, first: &[usize]) {
+        let Some(key) = first.get(first.len() / 2).map(|&line| self.lines[line].key) else { return };
+        let opening = || first.iter().copied().filter(|&line| self.lines[line].key == key);
+        let records = opening().count();
+        if records < MIN_RECORDS || records * 100 < first.len() * REGULAR || self.keys[key].lines == records {
+            return;
+        }
+        // Each opens a record, whatever its value.
+        let split = self.keys.len();
+        for line in opening().collect::<Vec<_>>() {
+            self.lines[line].key = split;
+        }
+        let Key { lines, different, wordy } = &mut self.keys[key];
+        *lines -= records;
+        (*different, *wordy) = ((*different).min(*lines), (*wordy).min(*lines));
+        self.keys.push(Key { lines: records, different: records, wordy: records });
+        self.split = Some(split);
     }
 
     /// Returns the units that name the records of some `odd` ones, in order. O(lines).
@@ -141,7 +176,12 @@ impl Records {
     /// Returns the key of the first line of each record.
     pub fn opener(&self) -> Option<usize> {
         let may_open = |&key: &usize| self.keys[key].lines >= MIN_RECORDS;
-        (0..self.keys.len()).filter(may_open).take(OPENERS).find(|&opener| self.opens(opener))
+        self.split
+            .into_iter()
+            .chain(0..self.keys.len())
+            .filter(may_open)
+            .take(OPENERS)
+            .find(|&opener| self.opens(opener))
     }
 
     /// Returns whether behind most lines with a key those with another come once.
@@ -200,6 +240,36 @@ impl Records {
             Named { units: unit(start)..unit(end - 1) + 1, named_by }
         });
         named.collect()
+    }
+
+    /// Returns the units of the few short records that lack a line which all others have.
+    pub fn lacking(&self) -> Vec<usize> {
+        let Some(opener) = self.opener() else { return Vec::new() };
+        let starts = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
+        let starts: Vec<usize> = starts.map(|opening| self.first(opening, opener)).collect();
+        let few = starts.len() / FEW_LACK;
+        if few == 0 {
+            return Vec::new();
+        }
+        // By key: the records that have it, and the last one that does.
+        let mut seen = vec![(0, 0); self.keys.len()];
+        let ends = || starts.iter().skip(1).copied().chain([self.lines.len()]);
+        for (record, (&start, end)) in starts.iter().zip(ends()).enumerate() {
+            for line in &self.lines[start..end] {
+                let (records, last) = &mut seen[line.key];
+                *records += usize::from(*last <= record);
+                *last = record + 1;
+            }
+        }
+        let usual: Vec<usize> =
+            (0..seen.len()).filter(|&key| (starts.len() - few..starts.len()).contains(&seen[key].0)).collect();
+        let lacks = |&(start, end): &(usize, usize)| {
+            end - start <= MAX_LACKING
+                && usual.iter().any(|key| self.lines[start..end].iter().all(|line| line.key != *key))
+        };
+        let lacking: Vec<(usize, usize)> = starts.iter().copied().zip(ends()).filter(lacks).collect();
+        let units = lacking.iter().filter(|_| lacking.len() <= few).flat_map(|&(start, end)| &self.lines[start..end]);
+        units.map(|line| line.unit).collect()
     }
 
     /// Returns the lines of the record that a line is in.
@@ -358,6 +428,30 @@ mod tests {
         assert_eq!(names_of(map, "64Gi"), "mail-30:\n");
         let sections = |i| format!("[mail-{i}]\nport=5432\nmemory={}\n\n", memory(i));
         assert_eq!(names_of(sections, "64Gi"), "[mail-30]\n");
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_in_a_record_opens_it_behind_a_blank_line() {
+        let due = |i| if i == 30 { "never" } else { "in May" };
+        let order = |i| format!("Name: order-{i}\nName: Ann {i}\nCity: Bern\nDue: {}\n\n", due(i));
+        assert!(names_of(order, "never").starts_with("Name: order-30\n"), "{}", names_of(order, "never"));
+    }
+
+    #[test]
+    fn a_record_that_lacks_what_all_others_have_is_found() {
+        let lacking = |text: String| {
+            let units = units(&text, false, |_| 0);
+            let found = Records::of(&text, &units).lacking();
+            found.into_iter().map(|unit| units[unit].of(&text)).collect::<String>()
+        };
+        let records = |lacks: fn(usize) -> bool| {
+            let due = |i| if lacks(i) { "" } else { "  due: in May\n" };
+            let record = |i| format!("- id: {i}\n  city: Bern\n{}  by: Ann\n", due(i));
+            lacking((0..40).map(record).collect())
+        };
+        assert_eq!(records(|i| i == 30), "- id: 30\n  city: Bern\n  by: Ann\n");
+        assert_eq!(records(|_| false), "");
+        assert_eq!(records(|i| i % 5 == 0), "", "many lack it");
     }
 
     #[test]
