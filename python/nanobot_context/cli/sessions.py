@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -152,7 +153,8 @@ def import_(
     """
     from nanobot_context.sessions.nanobot_files import import_nanobot_file
 
-    source = _store_of(source_of(store, None, app, user, create=True))
+    # Only once there is something to import: a SQLite file would be made for nothing.
+    opened = functools.cache(lambda: _store_of(source_of(store, None, app, user, create=True)))
     files = [file for path in paths for file in _files_of(path)]
     done: list[dict[str, Any]] = []
     problems: list[str] = []
@@ -168,6 +170,7 @@ def import_(
         for number, file in enumerate(files, 1):
             try:
                 _refuse_other_forms(file)
+                source = opened()
                 stored = import_nanobot_file(source.service, file, app=source.app, user=source.user)
             except (InvalidInputError, ConversationFileError) as error:
                 problems.append(str(error))
