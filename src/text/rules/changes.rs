@@ -33,6 +33,7 @@ enum Kind {
     Permit,
     State,
     Plain,
+    Filler,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,7 @@ static CHANGES: LazyLock<Changes> = LazyLock::new(|| {
             "turn" => Kind::Turn,
             "permit" => Kind::Permit,
             "state" => Kind::State,
+            "filler" => Kind::Filler,
             _ => Kind::Plain,
         };
         for phrase in phrases.split(", ") {
@@ -91,14 +93,18 @@ impl<'s> Signs<'s> {
     /// Reads a sentence in lower case.
     fn of(lower: &'s str) -> Self {
         let words: Vec<&str> = words(lower).map(|(_, word)| word).collect();
-        let mut kinds = Vec::new();
+        let (mut kinds, mut start) = (Vec::new(), 0);
         for (at, word) in words.iter().enumerate() {
             for (kind, place, rest) in CHANGES.phrases.of(xxh3_64(word.as_bytes())) {
+                if *kind == Kind::Filler {
+                    start += usize::from(at == start);
+                    continue;
+                }
                 let behind = &words[at + 1..];
                 let is_there = behind.len() >= rest.len() && rest.iter().zip(behind).all(is_word);
                 let is_in_place = match place {
                     Place::Any => true,
-                    Place::Start => at == 0,
+                    Place::Start => at == 0 || at == start,
                     Place::End => behind.len() == rest.len(),
                 };
                 kinds.extend((is_there && is_in_place).then_some(*kind));
@@ -227,6 +233,12 @@ mod tests {
         From now on the budget is 500 euros. -> Boss raised it to 800.
         Use metric units from now on. -> Actually imperial, the client is American.
         Never mention Tom in the group. -> Tom knows everything, no need to hide him.
+        Always deploy from release. -> ok back to trunk
+        Always send the invoices to Anna. -> Priya is on leave, so Omar till August.
+        Rechnungen immer an Anna. -> Ach ja, Anna ist weg, Priya kriegt ihn jetzt.
+        Toujours déployer depuis trunk. -> bon, retour à release
+        Siempre desplegamos desde trunk. -> bueno, de vuelta a release
+        Всегда выкатываем из trunk. -> ладно, обратно на release
         Immer nur vegane Rezepte bitte. -> Käse geht wieder.
         From now on write in British English. -> On second thought, American.
         I work at Siemens. -> We switched to Bosch in May.
