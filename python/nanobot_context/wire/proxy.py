@@ -11,6 +11,7 @@ import hmac
 import logging
 import re
 import socket
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -45,6 +46,10 @@ _HOP_BY_HOP = set(
     b"transfer-encoding upgrade".split()
 )
 _BACKLOG = 2_048
+# How a body may be packed, zlib's bit for a header of either, and the most bytes that are unpacked.
+_PACKED = ("gzip", "x-gzip", "deflate")
+_ANY_HEADER = 32
+_MOST_UNPACKED = 256 * 1024 * 1024
 _VERSION = re.compile(r"/v\d+(?:beta)?")
 
 _log = logging.getLogger("nanobot_context")
@@ -149,7 +154,11 @@ class Relay:
 
     def _outgoing(self, request: Request, path: str, body: bytes) -> httpx.Request:
         query = f"?{request.url.query}" if request.url.query else ""
-        headers = _passed(request.headers.raw, {b"host", b"content-length", TOKEN_HEADER.encode()})
+        own = {b"host", b"content-length", TOKEN_HEADER.encode()}
+        unpacked = _unpacked(body, request.headers.get("content-encoding", ""))
+        if unpacked is not None:
+            body, own = unpacked, {*own, b"content-encoding"}
+        headers = _passed(request.headers.raw, own)
         url = f"{self._upstream}{path}{query}"
         has_body = bool(body) or "content-length" in request.headers
         content = body if has_body else None
@@ -175,6 +184,18 @@ class Relay:
             _log.warning("upstream broke off: %r", error)
         finally:
             await response.aclose()
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes | None:
+    """Return a body that was packed; `None` if it was not, or in no way that is known here."""
+    if encoding.strip().lower() not in _PACKED:
+        return None
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | _ANY_HEADER)
+    try:
+        unpacked = unpacking.decompress(body, _MOST_UNPACKED)
+    except zlib.error:
+        return None
+    return unpacked if unpacking.eof else None
 
 
 async def _hand_on(response: httpx.Response, send: Send) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,6 +124,26 @@ def test_what_needs_nothing_arrives_byte_for_byte_with_its_key(
         for one in (first, second)
     ]
     assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_packed_body_is_unpacked_and_fits(server: ModelServer, proxy: str, encoding: str) -> None:
+    long = [{"role": "user", "content": f"{i} " + "word " * 900} for i in range(40)]
+    content = json.dumps({"model": MODEL, "messages": [*long, *SHORT]}).encode()
+    packed = gzip.compress(content) if encoding == "gzip" else zlib.compress(content)
+    headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+    assert httpx.post(f"{proxy}{CHAT}", content=packed, headers=headers).status_code == 200
+    answered = server.asked[-1]
+    assert len(json.loads(answered.content)["messages"]) > 1
+    assert "content-encoding" not in {name.lower() for name in answered.headers}
+
+
+@pytest.mark.parametrize("packed", [b"{}", gzip.compress(b"{}")[:-4]])
+def test_what_is_not_packed_as_it_says_arrives_as_it_is(
+    server: ModelServer, proxy: str, packed: bytes
+) -> None:
+    httpx.post(f"{proxy}{CHAT}", content=packed, headers={"Content-Encoding": "gzip"})
+    assert server.asked[-1].content == packed
 
 
 def test_a_stream_comes_byte_for_byte(server: ModelServer, proxy: str) -> None:
