@@ -6,6 +6,9 @@ payload is the line as it stands there. The other lines stay in the session's me
 positions:
 
     meta["nanobot"] = {"lines": [[0, '{"_type": "metadata", ...}'], ...], "end": "\\n", "file": ...}
+
+Beside them stands the digest of the file that was imported: one that has not changed since has
+nothing to say of a session that was talked in since.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ __all__ = [
 
 APP, USER = "nanobot", "default"
 META = "nanobot"
+_IMPORTED = "imported"
 METADATA, PROVIDER_STATE = "metadata", "provider_state"
 
 # The payload of a line that is not a chat message, or of an empty one: stores take neither.
@@ -110,6 +114,10 @@ class SessionFile:
         others = [[number, line] for number, line in self.others]
         return {"lines": others, "end": self.end, "file": self.name}
 
+    def digest(self) -> str:
+        """Return what tells whether a file has changed."""
+        return hashlib.sha256(self.render()).hexdigest()[:32]
+
     def render(self) -> bytes:
         """Return the file's content."""
         lines = list(self.messages)
@@ -136,8 +144,8 @@ def import_nanobot_file(
 ) -> StoredSession:
     """Make a stored session equal to a session file of nanobot's, and return it.
 
-    Importing a file again changes nothing; lines that were added are appended, and what was
-    rewritten takes the place of what is stored.
+    Importing a file again changes nothing, also where the session has gone on since; lines that
+    were added are appended, and what was rewritten takes the place of what is stored.
 
     Args:
         service: Where to; one that keeps at least as many events as the file has lines.
@@ -231,6 +239,8 @@ def _import(
         try:
             if session is None:
                 session = service.create(app, user, session_id, meta={META: file.shape()})
+            elif _has_all_of(session, file):
+                return session
             _bring_up(service, session, file)
         except (ConflictError, SessionExistsError):
             continue  # another writer was first
@@ -245,6 +255,20 @@ def _import(
         )
 
 
+def _has_all_of(session: StoredSession, file: SessionFile) -> bool:
+    """Return whether a session has what a file says, and perhaps more that came since.
+
+    It is in one that was made of this very file, and goes on from it in one of which that is not
+    known: an earlier release imported it.
+    """
+    kept = session.meta.get(META)
+    imported = kept.get(_IMPORTED) if isinstance(kept, dict) else None
+    if imported is not None:
+        return bool(imported == file.digest())
+    stored = [line_of(event) for event in lines_among(session.events)]
+    return len(stored) > len(file.messages) == common_length(stored, file.messages)
+
+
 def _bring_up(service: SessionService, session: StoredSession, file: SessionFile) -> None:
     stored = lines_among(session.events)
     common = common_length([line_of(event) for event in stored], file.messages)
@@ -255,7 +279,8 @@ def _bring_up(service: SessionService, session: StoredSession, file: SessionFile
         service.replace_tail(session, after, events)
     elif events:
         service.append(session, events, expected=session.seq)
-    meta = {**session.meta, META: file.shape()}
+    # Last, for what was imported in part is to be imported again.
+    meta = {**session.meta, META: {**file.shape(), _IMPORTED: file.digest()}}
     if meta != session.meta:
         service.set_meta(session, meta)
 

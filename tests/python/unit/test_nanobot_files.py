@@ -18,6 +18,7 @@ from nanobot_context.sessions import (
     StoredSession,
 )
 from nanobot_context.sessions.nanobot_files import (
+    META,
     export_nanobot_file,
     export_nanobot_folder,
     import_nanobot_file,
@@ -136,6 +137,26 @@ def test_importing_twice_adds_nothing(plain_store: Store, tmp_path: Path, name: 
     assert (second.seq, second.generation) == (first.seq, first.generation)
     assert second.meta == first.meta
     assert stored(service, second) == before
+
+
+@pytest.mark.parametrize("knows_file", [True, False])
+def test_a_file_that_did_not_change_takes_nothing_from_a_session_that_went_on(
+    plain_store: Store, tmp_path: Path, knows_file: bool
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content(RECORD, *TALK))
+    service = plain_store.open(event_limit=0)
+    session = import_nanobot_file(service, path)
+    service.append(session, [SessionEvent({"role": "user", "content": "And now?"})])
+    if not knows_file:
+        meta = {**session.meta, META: {**session.meta[META]}}
+        del meta[META]["imported"]
+        service.set_meta(session, meta)
+    before = stored(service, session)
+    assert stored(service, import_nanobot_file(service, path)) == before
+    if knows_file:
+        service.replace_tail(session, 0, [SessionEvent({"role": "user", "content": "Anew."})])
+        assert len(import_nanobot_file(service, path).messages) == 1, "it was cleared since"
 
 
 CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
