@@ -132,20 +132,22 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     found
 }
 
-/// Returns by entry, of the result of a command line, the newest one of what it runs, if that is later: other tests may pass than those
-/// that failed. O(n) in the arguments of the commands.
+/// Returns by entry, of the result of a command line, the newest one of the same, or else the next of what it runs: other tests may pass
+/// than those that failed. O(n) in the arguments of the commands.
 pub fn run_again(draft: &Draft<'_, '_>) -> Vec<Option<usize>> {
-    let mut newest: HashMap<String, usize> = HashMap::new();
+    let (mut newest, mut next) = (HashMap::<&str, usize>::new(), HashMap::<String, usize>::new());
     let mut found = vec![None; draft.entries.len()];
     for (index, entry) in draft.entries.iter().enumerate().rev() {
         if entry.dropped.is_some() || entry.effect != Effect::RunsCommand {
             continue;
         }
-        let arguments = draft.call(index).and_then(|call| call.arguments.as_ref());
-        let values: Option<Value> = arguments.and_then(|arguments| serde_json::from_str(arguments.as_str()).ok());
-        let Some(run) = values.and_then(|values| run_by(&values)) else { continue };
-        let later = *newest.entry(run).or_insert(index);
-        found[index] = (later != index).then_some(later);
+        let Some(arguments) = draft.call(index).and_then(|call| call.arguments.as_ref()).map(Text::as_str) else {
+            continue;
+        };
+        let run = serde_json::from_str(arguments).ok().and_then(|values: Value| run_by(&values));
+        let of_run = run.and_then(|run| next.insert(run, index));
+        let same = Some(*newest.entry(arguments).or_insert(index)).filter(|same| *same != index);
+        found[index] = same.or(of_run);
     }
     found
 }

@@ -12,11 +12,13 @@ use super::json_string::{self, Literal};
 /// Least bytes that two texts share at their starts if one of them replaces the other.
 const MIN_SHARED: usize = 16;
 /// Most bytes of a line that are shown before the place where two differ.
-const MAX_BEFORE: usize = 16;
+const MAX_BEFORE: usize = 32;
+/// Most bytes of a word that is shown from its start.
+const MAX_WORD: usize = 32;
 
 /// Returns the ranges of JSON `arguments` that say what changes, in order: of two neighbouring texts that begin alike, each from the
 /// line where they differ to that from which they are alike again; of a patch the names of files and the changed lines, each run of
-/// lines a range; of blocks of search and replace as of two texts. Empty for other arguments. O(n).
+/// lines a range; of blocks of search and replace as of two texts, with the line between. Empty for other arguments. O(n).
 pub fn changes(arguments: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut before = 0..0;
@@ -35,7 +37,8 @@ pub fn changes(arguments: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns what differs between two texts that begin alike, of each if it has any; nothing where they do not, or are the same.
+/// Returns what differs between two texts that begin alike; nothing where they do not, or are the same. Where one only adds to the
+/// other, the line behind that, or else the one before it, is of both: else what is added would seem to replace that line.
 fn differing(arguments: &str, one: &Range<usize>, other: &Range<usize>) -> Vec<Range<usize>> {
     let texts = [one, other].map(|range| &arguments[range.clone()]);
     let [a, b] = texts.map(str::as_bytes);
@@ -45,14 +48,30 @@ fn differing(arguments: &str, one: &Range<usize>, other: &Range<usize>) -> Vec<R
     }
     let line = line_start(texts[0], json_string::floor_escape(texts[0], shared));
     let alike = a[line..].iter().rev().zip(b[line..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let of_text = |(text, range): (&str, &Range<usize>)| {
-        let start = line.max(json_string::floor_escape(text, shared.saturating_sub(MAX_BEFORE)));
-        // What only one of them has is shown of the other by the line behind it.
-        let end = json_string::floor_escape(text, text.len() - alike).max(start);
-        let end = if end > start && line_start(text, end) == end { end } else { line_end(text, end) };
-        (start < end).then_some(range.start + start..range.start + end)
+    let ends = texts.map(|text| json_string::floor_escape(text, text.len() - alike).max(line));
+    let line_ends = || [0, 1].map(|of| line_end(texts[of], ends[of]));
+    let (start, ends) = if !ends.contains(&line) {
+        let near = word_start(texts[0], json_string::floor_escape(texts[0], shared.saturating_sub(MAX_BEFORE)));
+        let is_start = |of: usize| line_start(texts[of], ends[of]) == ends[of];
+        (line.max(near), if is_start(0) && is_start(1) { ends } else { line_ends() })
+    } else if alike > 0 {
+        (line, line_ends())
+    } else {
+        let end = json_string::floor_escape(texts[0], line.saturating_sub(1));
+        (line_start(texts[0], end), ends)
     };
-    texts.into_iter().zip([one, other]).filter_map(of_text).collect()
+    [one, other].into_iter().zip(ends).map(|(range, end)| range.start + start..range.start + end).collect()
+}
+
+/// Returns the start of the word at `position`, if it is near.
+fn word_start(text: &str, position: usize) -> usize {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let head = &text[..position];
+    let word: usize = head.chars().rev().take_while(|c| is_part(*c)).map(char::len_utf8).sum();
+    let start = position - word;
+    // Not the letter of an escape.
+    let start = if head[..start].ends_with('\\') { start + 1 } else { start };
+    if word <= MAX_WORD && text[position..].starts_with(is_part) { start.min(position) } else { position }
 }
 
 /// Returns the names of files and the changed lines of a patch, and what differs between the halves of blocks of search and replace.
@@ -70,7 +89,10 @@ fn patched(arguments: &str, value: &Range<usize>) -> Vec<Range<usize>> {
             replaced = searched.map(|_| range);
         } else if REPLACE.iter().any(|mark| line.starts_with(mark)) {
             if let (Some(from), Some(middle)) = (searched.take(), replaced.take()) {
-                found.extend(differing(arguments, &(from..middle.start), &(middle.end..range.start)));
+                let halves = differing(arguments, &(from..middle.start), &(middle.end..range.start));
+                // Which of the two is new is told by the line between them.
+                let between = (!halves.is_empty()).then_some(middle);
+                found.extend(halves.iter().take(1).cloned().chain(between).chain(halves.iter().skip(1).cloned()));
             }
         } else if is_patch && line.starts_with(['+', '-']) && !line.starts_with("---") {
             let sign = &line[..1];
@@ -152,14 +174,21 @@ mod tests {
             edit(&format!("{head}    return 1\n    # end\n"), &format!("{head}    return 2\n    # end\n")),
             ["    return 1\n", "    return 2\n"]
         );
-        assert_eq!(edit(head, &format!("{head}    log()\n")), ["    log()\n"], "one only adds to the other");
         assert_eq!(
-            edit(&format!("{head}    end()"), &format!("{head}    log()\n    end()")),
-            ["    end()", "    log()\n"],
-            "and before what line"
+            edit(head, &format!("{head}    log()\n")),
+            ["    check(value)\n", "    check(value)\n    log()\n"],
+            "one only adds to the other, behind a line"
+        );
+        assert_eq!(
+            edit(&format!("{head}    end()\n    # end\n"), &format!("{head}    log()\n    end()\n    # end\n")),
+            ["    end()\n", "    log()\n    end()\n"],
+            "or before one"
         );
         let line = "x = call_of_something(one, two, three, four, ";
-        assert_eq!(edit(&format!("{line}5)"), &format!("{line}6)")), ["o, three, four, 5)", "o, three, four, 6)"]);
+        assert_eq!(
+            edit(&format!("{line}5)"), &format!("{line}6)")),
+            ["call_of_something(one, two, three, four, 5)", "call_of_something(one, two, three, four, 6)"]
+        );
         assert_eq!(edit("return 1", "return 2"), [""; 0], "they are short");
         assert_eq!(edit(head, head), [""; 0]);
     }
@@ -182,7 +211,7 @@ mod tests {
                 "{search}\ndef limit(value):\n    return 1\n=======\ndef limit(value):\n    return 2\n{replace}\n"
             );
             let found = shown(&serde_json::json!({"path": "a.py", "diff": block.repeat(2)}));
-            assert_eq!(found, ["    return 1\n", "    return 2\n", "    return 1\n", "    return 2\n"]);
+            assert_eq!(found, ["    return 1\n", "=======\n", "    return 2\n"].repeat(2));
         }
     }
 

@@ -263,7 +263,7 @@ fn push_short(out: &mut String, body: &str, max_chars: usize, changed: &[Range<u
     let mut at = 0;
     for range in shown.iter().take(MAX_CHANGES) {
         let is_name = names_patched_file(&body[range.clone()]).is_some();
-        let most = if is_name { MAX_PATH_CHARS } else { max_chars };
+        let most = if is_name { MAX_PATH_CHARS } else { max_chars * OF_CHANGE };
         let end = json_string::floor_escape(body, nth_char(body, range.start, most).min(range.end));
         push_cut(out, &body[at..range.start]);
         out.push_str(&body[range.start..end]);
@@ -284,10 +284,12 @@ fn nth_char(text: &str, start: usize, nth: usize) -> usize {
     text[start..].char_indices().nth(nth).map_or(text.len(), |(at, _)| start + at)
 }
 
-/// Most changes that cut arguments show of one text: of a patch the names of its files are among them.
+/// Most changes that cut arguments show of one text: of a patch the names of its files are among them. Each has as many times the
+/// characters of a text that is cut at its end: half a line of code says nothing.
 const MAX_CHANGES: usize = 4;
+const OF_CHANGE: usize = 2;
 /// A text that ends or begins in its mark and is no longer was cut before.
-const MAX_CUT_CHARS: usize = MAX_CHANGES * (MAX_PATH_CHARS + 40);
+const MAX_CUT_CHARS: usize = MAX_CHANGES * (MAX_PATH_CHARS + 40) + MAX_PATH_CHARS;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! Writes and reads ledgers: exact names, and calls, of what was left out.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -22,6 +23,8 @@ const MAX_WORDS_CHARS: usize = 240;
 const MAX_ARGUMENT_CHARS: usize = 24;
 const MAX_ARGUMENTS_CHARS: usize = 72;
 const MAX_OUTCOME_CHARS: usize = 24;
+/// Of what a call changes as many times these: cut, the new value may be the old one.
+const OF_CHANGE: usize = 3;
 /// Most bytes of a result that is repeated verbatim, and of an address at the end of one.
 const MAX_RECEIPT_BYTES: usize = 40;
 const MAX_LINK_BYTES: usize = 100;
@@ -62,7 +65,10 @@ const WENT_WELL: [&str; 24] = [
 /// other calls list their arguments. By the tool's name, not by [`Effect::of_call`]: a tool that views and changes files is
 /// not told by its name.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
-    let mut arguments: Map<String, Value> = serde_json::from_str(&only_changes(arguments)).unwrap_or_default();
+    let shown = only_changes(arguments);
+    // What changes is all that is left of these.
+    let times = if matches!(shown, Cow::Owned(_)) { OF_CHANGE } else { 1 };
+    let mut arguments: Map<String, Value> = serde_json::from_str(&shown).unwrap_or_default();
     // A call of OpenAI's `custom` kind has its tool's name beside its input.
     arguments.retain(|_, value| value != tool);
     let mut line = tool.to_owned();
@@ -70,15 +76,15 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     let max_chars = |key: &str, others: usize| if words == Some(key) { MAX_WORDS_CHARS } else { others };
     let key = SUBJECT_KEYS.iter().chain(&ADDRESSEE_KEYS).find(|key| arguments.contains_key(**key)).copied();
     let key = key.or_else(|| arguments.keys().next().filter(|_| arguments.len() == 1).map(String::as_str));
-    if let Some(subject) = key.and_then(|key| said(&arguments[key], max_chars(key, MAX_SUBJECT_CHARS))) {
+    if let Some(subject) = key.and_then(|key| said(&arguments[key], max_chars(key, MAX_SUBJECT_CHARS * times))) {
         line.push(' ');
         line.push_str(&subject);
     }
     let named = Effect::of(tool);
     if !matches!(named, Effect::ReadsFile | Effect::WritesFile | Effect::RunsCommand) || key.is_none() {
-        let mut left = MAX_ARGUMENTS_CHARS;
+        let mut left = MAX_ARGUMENTS_CHARS * times;
         for (name, value) in arguments.iter().filter(|(name, _)| Some(name.as_str()) != key) {
-            let Some(value) = said(value, max_chars(name, MAX_ARGUMENT_CHARS)) else { continue };
+            let Some(value) = said(value, max_chars(name, MAX_ARGUMENT_CHARS * times)) else { continue };
             if words != Some(name) {
                 let Some(rest) = left.checked_sub(name.chars().count() + value.chars().count() + 2) else { break };
                 left = rest;

@@ -149,6 +149,7 @@ fn a_failure_does_not_stay_without_the_run_that_passed_since() {
     calls.extend(others[..3].iter().map(|text| ("read_file", "{}", &**text)));
     calls.push(("exec", r#"{"command": "pytest -q tests 2>&1 | tail -40"}"#, &*passed));
     calls.extend(others[3..].iter().map(|text| ("read_file", "{}", &**text)));
+    calls.push(("exec", r#"{"command": "pytest -q docs"}"#, "4 passed in 1 s"));
     let messages = conversation(&calls, "And now?");
     for percent in [8, 12, 20, 30] {
         let short = text(&fit(&messages, percent));

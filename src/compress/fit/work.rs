@@ -42,6 +42,8 @@ const LINE_TOKENS: f32 = 32.0;
 /// Share of the room for what stands out in earlier results, and in how many parts of one result it does.
 const ODD_SHARE: f32 = 0.4;
 const MOST_ODD: usize = 3;
+/// Bytes at the end of a result that say how a run went: "Exit code: 0" may stand behind them.
+const MIN_END: usize = 40;
 
 impl Fit<'_, '_, '_> {
     /// Takes calls that say what is done or running, what the model concluded, and what it changed, each kind up to its share.
@@ -182,8 +184,14 @@ impl Fit<'_, '_, '_> {
         let group = self.protection.groups.partition_point(|group| group.end <= entry);
         selector.take_frame(group);
         for block in selector.blocks(group).filter(|&block| self.candidates[block].entry == entry) {
-            if let Some(last) = selector.parts(block).checked_sub(1) {
-                selector.take_part(block, last);
+            let Some(analysis) = &self.before[block].analysis else { continue };
+            let mut said = 0;
+            for (part, (_, range)) in analysis.byte_ranges().enumerate().collect::<Vec<_>>().into_iter().rev() {
+                selector.take_part(block, part);
+                said += self.before(block)[range].trim().len();
+                if said >= MIN_END {
+                    break;
+                }
             }
         }
     }
