@@ -37,8 +37,9 @@ SERVER_OPTIONS: dict[str, Any] = {
     "access_log": False,  # paths may hold the token
     "server_header": False,
     "date_header": False,
+    "timeout_graceful_shutdown": 5,  # or one call without an answer keeps it up
 }
-"""How uvicorn adds nothing to what goes through it."""
+"""How uvicorn adds nothing to what goes through it, and ends."""
 
 # Headers of the connection, not of the message. Source: RFC 9110, section 7.6.1.
 _HOP_BY_HOP = set(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -336,6 +337,29 @@ def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_
     assert f"{told['tokens_before']:,}" in cli("inspect", str(record)).stdout
     refused = cli("inspect", str(record), "--replay", code=2)
     assert "a record of requests has no texts to replay" in refused.stderr
+
+
+def test_a_signal_ends_it_though_a_call_is_under_way(server: ModelServer) -> None:
+    asked_for, is_over, answered = threading.Event(), threading.Event(), threading.Event()
+
+    def instead(handler: Any, asked: Any) -> bool:
+        asked_for.set()
+        is_over.wait(60)
+        answered.set()
+        return True
+
+    def call(address: str) -> None:
+        with contextlib.suppress(httpx.HTTPError):
+            httpx.post(f"{address}chat/completions", json=BODY, timeout=60)
+
+    server.instead = instead
+    with served(server) as client:
+        calling = threading.Thread(target=call, args=(str(client.base_url),))
+        calling.start()
+        assert asked_for.wait(30)
+    assert not answered.is_set(), "it ended before the call did"
+    is_over.set()
+    calling.join()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
