@@ -472,6 +472,17 @@ def a_file_is_stored_when_it_is_first_loaded_and_stays(gateways: Gateways) -> No
     assert one.read_session_metadata(KEY) is None
 
 
+def a_session_that_an_import_left_empty_is_read_from_its_file(gateways: Gateways) -> None:
+    gateways.package.uninstall()
+    speak(gateways.start("one"), "from the file")
+    gateways.install()
+    with gateways.service() as service:
+        service.create("nanobot", "default", KEY)
+    one = gateways.start("one")
+    assert said(speak(one, "And now?")) == ["from the file", "And now?"]
+    assert gateways.stored() == ["from the file", "And now?"]
+
+
 def a_file_with_a_running_turn_is_stored_with_it(gateways: Gateways) -> None:
     gateways.package.uninstall()
     plain = gateways.start("one")
@@ -981,6 +992,7 @@ CASES = {
         two_gateways_of_one_workspace_have_turns_of_their_own,
         what_a_provider_goes_on_from_is_of_these_messages_only,
         a_file_is_stored_when_it_is_first_loaded_and_stays,
+        a_session_that_an_import_left_empty_is_read_from_its_file,
         a_file_with_a_running_turn_is_stored_with_it,
         deleting_a_session_deletes_its_file,
         stored_sessions_are_listed_as_those_in_files,

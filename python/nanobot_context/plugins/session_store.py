@@ -118,12 +118,13 @@ class SharedSessions:
     def _load(self, key: str) -> Any:
         with self._lock:
             stored = self._sessions.stored(key)
-            if stored is not None:
-                session = loaded(key, stored, self._gateway)
-                self._unread.discard(key)
-                return session
-            session = self._files.load(key) if key not in self._sessions.taken_files() else None
+            # One that never had an event was made by an import that was killed: the file has all.
+            is_empty = stored is None or not stored.seq
+            is_new = is_empty and key not in self._sessions.taken_files()
+            session = self._files.load(key) if is_new else None
             self._unread.discard(key)
+            if session is None and stored is not None:
+                return loaded(key, stored, self._gateway)
             if session is not None:
                 self._save(session)
                 self._sessions.take_file(key)
