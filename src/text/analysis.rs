@@ -113,9 +113,8 @@ impl Analysis {
                 let is_fixed = |i, end: u32| end as usize <= heading || is_structure(i);
                 let changes = if form == Form::Arguments { changes(text) } else { Vec::new() };
                 let is_changed = |piece: &Span| {
-                    changes
-                        .iter()
-                        .any(|change| (piece.start as usize) < change.end && change.start < piece.end as usize)
+                    let next = changes.partition_point(|change| change.end <= piece.start as usize);
+                    changes.get(next).is_some_and(|change| change.start < piece.end as usize)
                 };
                 let class = |piece: &Span| if is_changed(piece) { Class::Outlier } else { piece.class };
                 let pieces = segments.pieces().iter().enumerate();

@@ -37,6 +37,12 @@ pub fn changes(arguments: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Returns those of some [`changes`] that are within a range.
+pub fn within<'c>(changes: &'c [Range<usize>], range: &Range<usize>) -> &'c [Range<usize>] {
+    let first = changes.partition_point(|change| change.start < range.start);
+    &changes[first..first + changes[first..].partition_point(|change| change.end <= range.end)]
+}
+
 /// Returns what differs between two texts that begin alike; nothing where they do not, or are the same. Where one only adds to the
 /// other, the line behind that, or else the one before it, is of both: else what is added would seem to replace that line.
 fn differing(arguments: &str, one: &Range<usize>, other: &Range<usize>) -> Vec<Range<usize>> {
@@ -68,10 +74,8 @@ fn word_start(text: &str, position: usize) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let head = &text[..position];
     let word: usize = head.chars().rev().take_while(|c| is_part(*c)).map(char::len_utf8).sum();
-    let start = position - word;
-    // Not the letter of an escape.
-    let start = if head[..start].ends_with('\\') { start + 1 } else { start };
-    if word <= MAX_WORD && text[position..].starts_with(is_part) { start.min(position) } else { position }
+    let is_within = word <= MAX_WORD && text[position..].starts_with(is_part);
+    if is_within { json_string::floor_escape(text, position - word) } else { position }
 }
 
 /// Returns the names of files and the changed lines of a patch, and what differs between the halves of blocks of search and replace.
@@ -131,10 +135,9 @@ fn line_start(text: &str, position: usize) -> usize {
 /// Returns the position behind the line at `position`, which is in no escape.
 fn line_end(text: &str, position: usize) -> usize {
     let rest = &text[position..];
-    let escape = json_string::escapes(rest)
-        .find(|escape| &rest.as_bytes()[escape.clone()] == br"\n")
-        .map_or(rest.len(), |at| at.end);
-    position + rest.find('\n').map_or(rest.len(), |at| at + 1).min(escape)
+    let mut escapes = json_string::escapes(rest);
+    let end = escapes.find(|escape| &rest.as_bytes()[escape.clone()] == br"\n").map_or(rest.len(), |at| at.end);
+    position + rest.as_bytes()[..end].iter().position(|byte| *byte == b'\n').map_or(end, |at| at + 1)
 }
 
 /// Returns JSON `arguments` with what changes alone, where they say it: see [`changes`].
@@ -145,11 +148,10 @@ pub fn only_changes(arguments: &str) -> Cow<'_, str> {
     }
     let (mut out, mut at) = (String::new(), 0);
     for Literal { body, .. } in json_string::literals(arguments) {
-        let mut of_body =
-            changes.iter().filter(|change| body.start <= change.start && change.end <= body.end).peekable();
-        if of_body.peek().is_some() {
+        let of_body = within(&changes, &body);
+        if !of_body.is_empty() {
             out.push_str(&arguments[at..body.start]);
-            of_body.for_each(|change| out.push_str(&arguments[change.clone()]));
+            of_body.iter().for_each(|change| out.push_str(&arguments[change.clone()]));
             at = body.end;
         }
     }

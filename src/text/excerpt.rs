@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content, prefix_within, suffix_within};
 use crate::tools::{LOCATOR_KEYS, names_patched_file};
 
-use super::edits::changes;
+use super::edits::{changes, within};
 use super::elision;
 use super::json_string::{self, Literal};
 use super::language::Language;
@@ -220,7 +220,7 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
             continue;
         }
         let keep = if LOCATOR_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
-        let of_body = changes.iter().filter(|change| body.start <= change.start && change.end <= body.end);
+        let of_body = within(&changes, &body).iter();
         let shown: Vec<Range<usize>> =
             of_body.map(|change| change.start - body.start..change.end - body.start).collect();
         push_short(&mut out, said, keep, &shown);
