@@ -38,6 +38,8 @@ const SEEN: usize = 256;
 const AROUND: (usize, usize) = (2, 3);
 /// Most lines of a traceback behind an error; a recursion that overflows prints a thousand.
 const FRAMES: usize = 40;
+/// Lines of a frame of Python's: where, what, and what of that.
+const FRAME_LINES: usize = 3;
 /// If more than one line in this many is an error, their neighbours count for nothing.
 const DENSE: usize = 3;
 
@@ -60,6 +62,8 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
                 *count += 1;
                 if *count > SAME_ERRORS { Class::Repeat } else { Class::Error }
             }
+            // The one behind an error says where.
+            () if frames.is_frame(line) && matches!(frames, Frames::Other(0)) => Class::Error,
             () if frames.is_frame(line) => Class::NearError,
             () if hit.is_some_and(|hit| hit != path) => Class::Header,
             () if rules.has_headings && unit.opens && is_heading(line) => Class::Header,
@@ -75,6 +79,14 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
             }
         };
         path = hit.unwrap_or(path);
+        if frames.is_end(line) && class == Class::Error {
+            // And so does the last of a traceback.
+            let last = units[..classes.len()].iter().rev().take(FRAME_LINES);
+            if let Some(above) = last.enumerate().find(|(_, unit)| unit.of(text).trim_start().starts_with("File \"")) {
+                let at = classes.len() - 1 - above.0;
+                classes[at] = Class::Error;
+            }
+        }
         frames = frames.next(line, class);
         classes.push(class);
     }
@@ -166,7 +178,7 @@ impl Frames {
         match self {
             _ if class == Class::Error && line.contains("Traceback (most") => Self::Python(0),
             Self::Python(n) if self.is_frame(line) && n < FRAMES => Self::Python(n + 1),
-            Self::Other(n) if class == Class::NearError && n < FRAMES => Self::Other(n + 1),
+            Self::Other(n) if self.is_frame(line) && n < FRAMES => Self::Other(n + 1),
             _ if class == Class::Error => Self::Other(0),
             _ => Self::None,
         }

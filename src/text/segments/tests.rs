@@ -313,6 +313,22 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
 }
 
 #[test]
+fn the_frame_beside_an_error_says_where_it_is() {
+    let lines: String = (0..40).map(|i| format!("compiled module number {i} of the tree\n")).collect();
+    let traceback = "Traceback (most recent call last):\n  File \"/repo/setup.py\", line 12, in <module>\n    main(options, everything)\n  \
+                     File \"/repo/src/build_limits.py\", line 338, in build\n    raise BuildError(limits)\nBuildError: limit missing\n";
+    let rust =
+        "error[E0308]: mismatched types\n  --> src/parser/limits.rs:449:17\n   |\n449 |     let limit: u32 = value;\n";
+    for (text, place) in [(traceback, "build_limits.py\", line 338"), (rust, "limits.rs:449:17")] {
+        let text = format!("{lines}{text}");
+        let errors: Vec<&str> =
+            classed(&text).into_iter().filter(|(class, _)| *class == Class::Error).map(|(_, part)| part).collect();
+        assert!(errors.iter().any(|part| part.contains(place)), "{errors:?}");
+        assert!(!errors.iter().any(|part| part.contains("setup.py")), "{errors:?}");
+    }
+}
+
+#[test]
 fn marks_beside_a_gap_become_one() {
     let log: String = numbered(0..40, |i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i)));
     let once = Segments::of(&log).excerpt(&log, &|i| !(10..20).contains(&i), Marks::at("a.txt"));
