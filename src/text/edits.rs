@@ -151,7 +151,7 @@ pub fn only_changes(arguments: &str) -> Cow<'_, str> {
         let of_body = within(&changes, &body);
         if !of_body.is_empty() {
             out.push_str(&arguments[at..body.start]);
-            of_body.iter().for_each(|change| out.push_str(&arguments[change.clone()]));
+            out.extend(of_body.iter().map(|change| &arguments[change.clone()]));
             at = body.end;
         }
     }

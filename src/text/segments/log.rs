@@ -81,9 +81,8 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
         path = hit.unwrap_or(path);
         if frames.is_end(line) && class == Class::Error {
             // And so does the last of a traceback.
-            let last = units[..classes.len()].iter().rev().take(FRAME_LINES);
-            if let Some(above) = last.enumerate().find(|(_, unit)| unit.of(text).trim_start().starts_with("File \"")) {
-                let at = classes.len() - 1 - above.0;
+            let opens_frame = |&at: &usize| units[at].of(text).trim_start().starts_with("File \"");
+            if let Some(at) = (0..classes.len()).rev().take(FRAME_LINES).find(opens_frame) {
                 classes[at] = Class::Error;
             }
         }

@@ -314,7 +314,7 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
 
 #[test]
 fn the_frame_beside_an_error_says_where_it_is() {
-    let lines: String = (0..40).map(|i| format!("compiled module number {i} of the tree\n")).collect();
+    let lines = numbered(0..40, |i| format!("compiled module number {i} of the tree\n"));
     let traceback = "Traceback (most recent call last):\n  File \"/repo/setup.py\", line 12, in <module>\n    main(options, everything)\n  \
                      File \"/repo/src/build_limits.py\", line 338, in build\n    raise BuildError(limits)\nBuildError: limit missing\n";
     let rust =
