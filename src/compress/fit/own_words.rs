@@ -40,9 +40,9 @@ const FEWEST: f32 = 96.0;
 /// with 0.6.
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.6;
-/// Share of the room that all words of the users may need in a talk of several people, however much that is of it. Of 1,155 statements in long messages
-/// of users who type .45 to .75 of a talk 937 stay where all that they typed has room, 835 without this; with .78 1,046, and .834 of
-/// the evidence of meetings at 50 % in place of .846.
+/// Share of the room that all words of the users may need in a talk of several people, however much that is of it. Of 1,155
+/// statements in long messages of users who type .45 to .75 of a talk 937 stay where all that they typed has room, 835 without this;
+/// with .78 1,046, and .834 of the evidence of meetings at 50 % in place of .846.
 const ALL_OWN: f32 = 0.7;
 /// The same of one who speaks for himself: beside what does not fit into [`OWN_SHARE`], the newest of it does. Of 160 facts that a user
 /// who types 45 or 60 % of a talk corrects in long messages, half of it has the newest of all, without this of 133, and the old one

@@ -247,29 +247,32 @@ impl Records {
         let Some(opener) = self.opener() else { return Vec::new() };
         let starts = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
         let starts: Vec<usize> = starts.map(|opening| self.first(opening, opener)).collect();
-        let few = starts.len() / FEW_LACK;
+        let ends = starts.iter().skip(1).copied().chain([self.lines.len()]);
+        let records: Vec<&[Line]> =
+            starts.iter().zip(ends).filter_map(|(&start, end)| self.lines.get(start..end)).collect();
+        let few = records.len() / FEW_LACK;
         if few == 0 {
             return Vec::new();
         }
         // By key: the records that have it, and the last one that does.
         let mut seen = vec![(0, 0); self.keys.len()];
-        let ends = || starts.iter().skip(1).copied().chain([self.lines.len()]);
-        for (record, (&start, end)) in starts.iter().zip(ends()).enumerate() {
-            for line in &self.lines[start..end] {
-                let (records, last) = &mut seen[line.key];
-                *records += usize::from(*last <= record);
+        for (record, lines) in records.iter().enumerate() {
+            for line in *lines {
+                let (of_key, last) = &mut seen[line.key];
+                *of_key += usize::from(*last <= record);
                 *last = record + 1;
             }
         }
-        let usual: Vec<usize> =
-            (0..seen.len()).filter(|&key| (starts.len() - few..starts.len()).contains(&seen[key].0)).collect();
-        let lacks = |&(start, end): &(usize, usize)| {
-            end - start <= MAX_LACKING
-                && usual.iter().any(|key| self.lines[start..end].iter().all(|line| line.key != *key))
+        let is_usual = |&key: &usize| (records.len() - few..records.len()).contains(&seen[key].0);
+        let usual: Vec<usize> = (0..seen.len()).filter(is_usual).collect();
+        let lacks = |lines: &[Line]| {
+            lines.len() <= MAX_LACKING && usual.iter().any(|key| lines.iter().all(|line| line.key != *key))
         };
-        let lacking: Vec<(usize, usize)> = starts.iter().copied().zip(ends()).filter(lacks).collect();
-        let units = lacking.iter().filter(|_| lacking.len() <= few).flat_map(|&(start, end)| &self.lines[start..end]);
-        units.map(|line| line.unit).collect()
+        let lacking: Vec<&[Line]> = records.into_iter().filter(|lines| lacks(lines)).collect();
+        if lacking.len() > few {
+            return Vec::new();
+        }
+        lacking.into_iter().flatten().map(|line| line.unit).collect()
     }
 
     /// Returns the lines of the record that a line is in.
