@@ -185,8 +185,9 @@ impl Fit<'_, '_, '_> {
         selector.take_frame(group);
         for block in selector.blocks(group).filter(|&block| self.candidates[block].entry == entry) {
             let Some(analysis) = &self.before[block].analysis else { continue };
+            let ranges: Vec<Range<usize>> = analysis.byte_ranges().map(|(_, range)| range).collect();
             let mut said = 0;
-            for (part, (_, range)) in analysis.byte_ranges().enumerate().collect::<Vec<_>>().into_iter().rev() {
+            for (part, range) in ranges.into_iter().enumerate().rev() {
                 selector.take_part(block, part);
                 said += self.before(block)[range].trim().len();
                 if said >= MIN_END {

@@ -75,12 +75,13 @@ pub struct Records {
     pub lines: Vec<Line>,
     /// In the order of their first lines, but for the one that [`Self::split`] makes.
     keys: Vec<Key>,
-    split: Option<usize>,
+    /// The key of the first line of each record.
+    opener: Option<usize>,
 }
 
 impl Records {
     pub fn of(text: &str, units: &[Unit]) -> Self {
-        let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new(), split: None };
+        let mut this = Self { lines: Vec::with_capacity(units.len()), keys: Vec::new(), opener: None };
         let mut known: HashMap<u64, usize, BuildMixedHasher> = HashMap::default();
         let mut values: HashSet<(usize, u64), BuildMixedHasher> = HashSet::default();
         let prefix = prefix(text, units);
@@ -114,18 +115,19 @@ impl Records {
             first.extend(is_first.then_some(this.lines.len()));
             this.lines.push(Line { unit, indent, key: index, has_value: !value.is_empty() });
         }
-        this.split(&first);
+        let split = this.split(&first);
+        this.opener = this.find_opener(split);
         this
     }
 
     /// Makes the key of the lines behind blank ones another one, if that is the same of most and stands elsewhere, too: "Name: order-7"
-    /// and "Name: Ann" of one record.
-    fn split(&mut self, first: &[usize]) {
-        let Some(key) = first.get(first.len() / 2).map(|&line| self.lines[line].key) else { return };
+    /// and "Name: Ann" of one record. Returns the new key.
+    fn split(&mut self, first: &[usize]) -> Option<usize> {
+        let key = self.lines[*first.get(first.len() / 2)?].key;
         let opening = || first.iter().copied().filter(|&line| self.lines[line].key == key);
         let records = opening().count();
         if records < MIN_RECORDS || records * 100 < first.len() * REGULAR || self.keys[key].lines == records {
-            return;
+            return None;
         }
         // Each opens a record, whatever its value.
         let split = self.keys.len();
@@ -136,7 +138,7 @@ impl Records {
         *lines -= records;
         (*different, *wordy) = ((*different).min(*lines), (*wordy).min(*lines));
         self.keys.push(Key { lines: records, different: records, wordy: records });
-        self.split = Some(split);
+        Some(split)
     }
 
     /// Returns the units that name the records of some `odd` ones, in order. O(lines).
@@ -144,13 +146,12 @@ impl Records {
         if odd.is_empty() {
             return Vec::new();
         }
-        let opener = self.opener();
         let mut groups: Option<Groups> = None;
         let mut names = Vec::new();
         for &unit in odd.iter().take(MAX_NAMED) {
             let Ok(at) = self.lines.binary_search_by_key(&unit, |line| line.unit) else { continue };
             let before = names.len();
-            if let Some(record) = opener.and_then(|opener| self.record(at, opener)) {
+            if let Some(record) = self.opener.and_then(|opener| self.record(at, opener)) {
                 let naming = || record.clone().filter(|&line| line != at && self.key(line).names());
                 names.extend(naming().next());
                 names.extend(naming().find(|&line| self.key(line).is_wordy()));
@@ -175,13 +176,20 @@ impl Records {
 
     /// Returns the key of the first line of each record.
     pub fn opener(&self) -> Option<usize> {
+        self.opener
+    }
+
+    fn find_opener(&self, split: Option<usize>) -> Option<usize> {
         let may_open = |&key: &usize| self.keys[key].lines >= MIN_RECORDS;
-        self.split
-            .into_iter()
-            .chain(0..self.keys.len())
-            .filter(may_open)
-            .take(OPENERS)
-            .find(|&opener| self.opens(opener))
+        let keys = split.into_iter().chain(0..self.keys.len());
+        keys.filter(may_open).take(OPENERS).find(|&opener| self.opens(opener))
+    }
+
+    /// Returns the first lines of all records, in order.
+    fn starts(&self) -> Vec<usize> {
+        let Some(opener) = self.opener else { return Vec::new() };
+        let opening = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
+        opening.map(|line| self.first(line, opener)).collect()
     }
 
     /// Returns whether behind most lines with a key those with another come once.
@@ -222,9 +230,7 @@ impl Records {
 
     /// Returns the records of several lines, of `text_bytes` together.
     pub fn named(&self, text_bytes: usize) -> Vec<Named> {
-        let Some(opener) = self.opener() else { return Vec::new() };
-        let starts = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
-        let starts: Vec<usize> = starts.map(|opening| self.first(opening, opener)).collect();
+        let starts = self.starts();
         // Shorter ones are not cut.
         if self.lines.len() < starts.len() * MIN_GROUP || starts.len() * SHORT_BYTES as usize > text_bytes {
             return Vec::new();
@@ -244,9 +250,7 @@ impl Records {
 
     /// Returns the units of the few short records that lack a line which all others have.
     pub fn lacking(&self) -> Vec<usize> {
-        let Some(opener) = self.opener() else { return Vec::new() };
-        let starts = (0..self.lines.len()).filter(|&line| self.lines[line].key == opener);
-        let starts: Vec<usize> = starts.map(|opening| self.first(opening, opener)).collect();
+        let starts = self.starts();
         let ends = starts.iter().skip(1).copied().chain([self.lines.len()]);
         let records: Vec<&[Line]> =
             starts.iter().zip(ends).filter_map(|(&start, end)| self.lines.get(start..end)).collect();
