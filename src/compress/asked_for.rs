@@ -120,7 +120,7 @@ impl Documents {
     }
 
     /// Finds the parts that have at least half of the `rare` terms of the question; with `cuts_of` in what is said, too, which is cut
-    /// around its sentences.
+    /// around its sentences. Of a result that its call or its first line names, those with the other terms: `total` in agg.py.
     fn find_named(
         &mut self,
         draft: &Draft<'_, '_>,
@@ -132,19 +132,19 @@ impl Documents {
             return;
         }
         let (mut found, mut meant) = (Vec::new(), Vec::new());
-        let has = |terms: &[ShortTerm]| {
-            let has = rare.iter().filter(|term| terms.contains(term)).count();
-            (has * 2 >= rare.len()).then_some(has)
-        };
+        let has = |terms: &[ShortTerm]| most_of(rare, terms);
         for document in 0..self.documents.len() {
             let of = &self.documents[document];
-            if of.author == Author::Call && has(&of.analysis.terms).is_some() {
-                meant.extend(self.result_of(draft, document));
-            }
-            if of.author == Author::Result
-                && of.analysis.ranges().next().is_some_and(|(_, range)| has(&of.analysis.terms[range]).is_some())
-            {
-                meant.push(document);
+            let naming = match of.author {
+                Author::Call => Some((self.result_of(draft, document), &*of.analysis.terms)),
+                Author::Result => {
+                    of.analysis.ranges().next().map(|(_, range)| (Some(document), &of.analysis.terms[range]))
+                }
+                _ => None,
+            };
+            if let Some((Some(result), terms)) = naming.filter(|(_, terms)| has(terms).is_some()) {
+                let others: Vec<ShortTerm> = rare.iter().copied().filter(|term| !terms.contains(term)).collect();
+                meant.push((result, others));
             }
             let is_said = matches!(of.author, Author::User | Author::Assistant);
             let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
@@ -183,10 +183,18 @@ impl Documents {
             self.asked_for.extend(below.into_iter().map(|part| (block, part)));
         }
         // All of what a call or a first line names, the newest first.
-        meant.dedup();
-        for document in meant.into_iter().rev().take(MOST_MEANT) {
+        meant.dedup_by_key(|(document, _)| *document);
+        for (document, others) in meant.into_iter().rev().take(MOST_MEANT) {
             let Some(block) = self.places[document].block.filter(|_| !self.documents[document].stays) else { continue };
-            self.asked_for.extend((0..self.documents[document].analysis.parts.len()).map(|part| (block, part)));
+            let analysis = &self.documents[document].analysis;
+            for (part, (_, range)) in analysis.ranges().enumerate().filter(|_| !others.is_empty()) {
+                if most_of(&others, &analysis.terms[range]).is_some() {
+                    self.asked_for.push((block, part));
+                    let below = self.parts_below(draft, document, part, asked);
+                    self.asked_for.extend(below.into_iter().map(|part| (block, part)));
+                }
+            }
+            self.asked_for.extend((0..analysis.parts.len()).map(|part| (block, part)));
         }
     }
 
@@ -344,6 +352,12 @@ impl Documents {
         let is_rare = |messages: usize| (2..=most).contains(&messages);
         named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
     }
+}
+
+/// Returns how many of the `rare` terms are among some, if that is at least half of them.
+fn most_of(rare: &[ShortTerm], terms: &[ShortTerm]) -> Option<usize> {
+    let has = rare.iter().filter(|term| terms.contains(term)).count();
+    (has * 2 >= rare.len()).then_some(has)
 }
 
 /// Returns the term of a word as a whole: those of its parts come behind it.

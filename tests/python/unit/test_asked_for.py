@@ -261,8 +261,17 @@ def tools_of(messages: list[dict[str, Any]], budget: int) -> str:
     return "\n".join(str(message["content"]) for message in sent if message["role"] == "tool")
 
 
-@pytest.mark.parametrize("where", ["", " in lib/core/area_5.py", " in area_5.py"])
-def test_a_function_stays_whole_whether_its_file_is_named_or_not(where: str) -> None:
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Change settle so that it logs its arguments.",
+        "Change settle in quota_pier.py so that it logs its arguments.",
+        "Now change `settle` in lib/batch/quota_pier.py: no stock, no depot, no label.",
+        "lib/batch/quota_pier.py: add a parameter to settle for parcels of no weight",
+        "现在请修改 lib/batch/quota_pier.py 里的 settle：输入为空时抛出异常。",
+    ],
+)
+def test_a_function_stays_whole_whether_its_file_is_named_or_not(request_: str) -> None:
     rng = random.Random(5)
     words = ["order", "total", "rate", "stock", "parcel", "depot", "label", "batch"]
 
@@ -274,14 +283,23 @@ def test_a_function_stays_whole_whether_its_file_is_named_or_not(where: str) -> 
             [f"def {name}(parcel):", *lines, f"    return {rng.choice(words)}", "", ""]
         )
 
+    halls = ["yard", "dock", "shed", "barn", "lane", "hall", "gate", "pier", "bay", "ramp"]
+    folders = [*words, "freight", "claims"]
     files = []
     for area in range(10):
         names = [f"{rng.choice(words)}_{rng.choice(words)}_{area}_{i}" for i in range(12)]
-        files.append(("read_file", f"lib/core/area_{area}.py", "".join(map(function, names))))
-    wanted = function("weigh_all_parcels")
-    tool, path, text = files[5]
-    files[5] = (tool, path, text + wanted)
-    messages = after(files, f"Change weigh_all_parcels{where} so that it logs its arguments.")
+        files.append(
+            (
+                "read_file",
+                f"lib/{folders[area]}/quota_{halls[area]}.py",
+                "".join(map(function, names)),
+            )
+        )
+    wanted = function("settle")
+    tool, path, text = files[7]
+    middle = text.index("def ", len(text) // 2)
+    files[7] = (tool, path, text[:middle] + wanted + text[middle:])
+    messages = after(files, request_)
     assert wanted.strip() in tools_of(messages, count_tokens(messages) // 8)
 
 
