@@ -10,6 +10,7 @@ use crate::message::{Field, Role};
 use crate::select::scoring::Author;
 use crate::text::bytes::FIRST_WIDE;
 use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
+use crate::text::edits;
 use crate::text::envelope::names_speaker;
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, is_firm, raise_corrections, said};
@@ -70,7 +71,7 @@ impl Users {
     /// Reads every text of the user; O(n).
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut talk, mut typed, mut named) = (Vec::new(), 0, 0, 0, 0);
-        let (mut questions, mut before, mut long) = (Vec::new(), None, Vec::new());
+        let (mut questions, mut before, mut replies) = (Vec::new(), None, Vec::new());
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -85,8 +86,8 @@ impl Users {
                 if author == Some(Author::Assistant) {
                     before = Some((entry, piece));
                     // What somebody says under a name, as in a meeting, is not the model's.
-                    if of.pieces[piece].tokens > SHORT_TOKENS && !names_speaker(text) {
-                        long.push((entry, piece));
+                    if !names_speaker(text) {
+                        replies.push((entry, piece));
                     }
                 }
                 if is_said(*tier, author, text) {
@@ -120,22 +121,27 @@ impl Users {
             let claims: Vec<Claim> = rare.iter().copied().filter(may_hold).collect();
             raise_corrections(read, &claims, are_few || says_little, Wanted::Kept);
         }
-        let commitments = rare_commitments(draft, &long, says_little);
+        let commitments = rare_commitments(draft, &replies, says_little);
         Self { said: texts, questions, commitments, rare, often, are_many: named * 2 > typed }
     }
 }
 
 /// Returns the sentences that may commit the model and are rare in what it says in `texts`, the most certain ones at least beside a
-/// user who says little: where people talk as much as each other, no one is the model.
+/// user who says little: where people talk as much as each other, no one is the model. And what the texts change, rare or not.
 fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> Vec<(At, Commitment)> {
-    let (mut found, mut by_certainty, mut all) = (Vec::new(), BTreeMap::<_, usize>::new(), 0);
+    let (mut found, mut edited, mut by_certainty, mut all) = (Vec::new(), Vec::new(), BTreeMap::<_, usize>::new(), 0);
     for &(entry, piece) in texts {
         let text = draft.text(entry, piece);
-        all += text.len();
-        for commitment in commitments(text).iter() {
-            *by_certainty.entry(commitment.certainty).or_default() += commitment.range.len();
-            found.push(((entry, piece), commitment.clone()));
+        let edits = edits::in_reply(text);
+        if draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
+            all += text.len();
+            for commitment in commitments(text).iter().filter(|said| !edits.iter().any(|edit| meet(edit, &said.range)))
+            {
+                *by_certainty.entry(commitment.certainty).or_default() += commitment.range.len();
+                found.push(((entry, piece), commitment.clone()));
+            }
         }
+        edited.extend(edits.into_iter().map(|range| ((entry, piece), Commitment { certainty: OPENED, range })));
     }
     let mut sum = 0;
     let is_rare = |&(certainty, bytes): &(&Certainty, &usize)| {
@@ -144,7 +150,13 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
     };
     let least = by_certainty.iter().rev().take_while(is_rare).last().map(|(certainty, _)| *certainty);
     found.retain(|(_, commitment)| least.is_some_and(|least| commitment.certainty >= least));
+    found.extend(edited);
+    found.sort_by_key(|(at, commitment)| (*at, commitment.range.start));
     found
+}
+
+fn meet(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// Returns the claims that are rare by their shares of what the user says, and whether they are few together.

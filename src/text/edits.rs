@@ -1,5 +1,5 @@
-//! Finds what a call changes in what its arguments say: where the text that it replaces and the new one differ, and the changed lines
-//! of a patch.
+//! Finds what a call changes in what its arguments say, or the model in a reply: where the text that is replaced and the new one differ,
+//! and the changed lines of a patch.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,6 +20,7 @@ const MAX_WORD: usize = 32;
 /// line where they differ to that from which they are alike again; of a patch the names of files and the changed lines, each run of
 /// lines a range; of blocks of search and replace as of two texts, with the line between. Empty for other arguments. O(n).
 pub fn changes(arguments: &str) -> Vec<Range<usize>> {
+    let written = Written { text: arguments, is_json: true };
     let mut found = Vec::new();
     let mut before = 0..0;
     for Literal { body, is_key } in json_string::literals(arguments) {
@@ -28,8 +29,8 @@ pub fn changes(arguments: &str) -> Vec<Range<usize>> {
         }
         // What was cut before begins behind its mark.
         let value = body.end - elision::behind_cut_string(&arguments[body.clone()]).len()..body.end;
-        let of_patch = patched(arguments, &value);
-        let pair = if of_patch.is_empty() { differing(arguments, &before, &value) } else { of_patch };
+        let of_patch = written.patched(&value);
+        let pair = if of_patch.is_empty() { written.differing(&before, &value) } else { of_patch };
         // Of three alike the second is the new text of the first.
         before = if pair.is_empty() { value } else { 0..0 };
         found.extend(pair);
@@ -43,101 +44,146 @@ pub fn within<'c>(changes: &'c [Range<usize>], range: &Range<usize>) -> &'c [Ran
     &changes[first..first + changes[first..].partition_point(|change| change.end <= range.end)]
 }
 
-/// Returns what differs between two texts that begin alike; nothing where they do not, or are the same. Where one only adds to the
-/// other, the line behind that, or else the one before it, is of both: else what is added would seem to replace that line.
-fn differing(arguments: &str, one: &Range<usize>, other: &Range<usize>) -> Vec<Range<usize>> {
-    let texts = [one, other].map(|range| &arguments[range.clone()]);
-    let [a, b] = texts.map(str::as_bytes);
-    let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    if shared < MIN_SHARED || (shared == a.len() && shared == b.len()) {
-        return Vec::new();
-    }
-    let line = line_start(texts[0], json_string::floor_escape(texts[0], shared));
-    let alike = a[line..].iter().rev().zip(b[line..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let ends = texts.map(|text| json_string::floor_escape(text, text.len() - alike).max(line));
-    let line_ends = || [0, 1].map(|of| line_end(texts[of], ends[of]));
-    let (start, ends) = if !ends.contains(&line) {
-        let near = word_start(texts[0], json_string::floor_escape(texts[0], shared.saturating_sub(MAX_BEFORE)));
-        let is_start = |of: usize| line_start(texts[of], ends[of]) == ends[of];
-        (line.max(near), if is_start(0) && is_start(1) { ends } else { line_ends() })
-    } else if alike > 0 {
-        (line, line_ends())
-    } else {
-        let end = json_string::floor_escape(texts[0], line.saturating_sub(1));
-        (line_start(texts[0], end), ends)
-    };
-    [one, other].into_iter().zip(ends).map(|(range, end)| range.start + start..range.start + end).collect()
+/// Returns the ranges of a reply that say what it changes, as [`changes`] does of arguments: patches, and blocks of search and replace,
+/// as models write them that have no tool for it, each of these with the lines that open it. O(n).
+pub fn in_reply(text: &str) -> Vec<Range<usize>> {
+    let written = Written { text, is_json: false };
+    let may_have = SEARCH.iter().chain(&PATCHES).any(|mark| text.contains(mark));
+    if may_have { written.patched(&(0..text.len())) } else { Vec::new() }
 }
 
-/// Returns the start of the word at `position`, if it is near.
-fn word_start(text: &str, position: usize) -> usize {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let head = &text[..position];
-    let word: usize = head.chars().rev().take_while(|c| is_part(*c)).map(char::len_utf8).sum();
-    let is_within = word <= MAX_WORD && text[position..].starts_with(is_part);
-    if is_within { json_string::floor_escape(text, position - word) } else { position }
-}
-
-/// Returns the names of files and the changed lines of a patch, and what differs between the halves of blocks of search and replace.
-fn patched(arguments: &str, value: &Range<usize>) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let (mut is_patch, mut searched, mut replaced) = (false, None, None);
-    for range in lines(arguments, value) {
-        let line = &arguments[range.clone()];
-        if names_patched_file(line).is_some() {
-            is_patch = true;
-            found.push(range);
-        } else if SEARCH.iter().any(|mark| line.starts_with(mark)) {
-            searched = Some(range.end);
-        } else if line.starts_with("=======") {
-            replaced = searched.map(|_| range);
-        } else if REPLACE.iter().any(|mark| line.starts_with(mark)) {
-            if let (Some(from), Some(middle)) = (searched.take(), replaced.take()) {
-                let halves = differing(arguments, &(from..middle.start), &(middle.end..range.start));
-                // Which of the two is new is told by the line between them.
-                let between = (!halves.is_empty()).then_some(middle);
-                found.extend(halves.iter().take(1).cloned().chain(between).chain(halves.iter().skip(1).cloned()));
-            }
-        } else if is_patch && line.starts_with(['+', '-']) && !line.starts_with("---") {
-            let sign = &line[..1];
-            match found.last_mut().filter(|last| last.end == range.start && arguments[last.start..].starts_with(sign)) {
-                Some(run) => run.end = range.end,
-                None => found.push(range),
-            }
-        }
-    }
-    found
-}
+/// What a patch has that is no block of search and replace.
+const PATCHES: [&str; 2] = ["\n+++ ", "*** Begin Patch"];
 
 /// Opens and ends a block of search and replace, as aider and Cline write it.
 const SEARCH: [&str; 2] = ["<<<<<<< SEARCH", "------- SEARCH"];
 const REPLACE: [&str; 2] = [">>>>>>> REPLACE", "+++++++ REPLACE"];
 
-/// Iterates over the lines of the body of a literal, each with its line break, an escape or not.
-fn lines<'a>(arguments: &'a str, value: &Range<usize>) -> impl Iterator<Item = Range<usize>> + 'a {
-    let (mut start, end) = (value.start, value.end);
-    std::iter::from_fn(move || {
-        let rest = arguments.get(start..end).filter(|rest| !rest.is_empty())?;
-        let line = start..start + line_end(rest, 0);
-        start = line.end;
-        Some(line)
-    })
+/// A text, or JSON whose strings have texts.
+struct Written<'t> {
+    text: &'t str,
+    is_json: bool,
 }
 
-/// Returns the start of the line at `position`, which is in no escape.
-fn line_start(text: &str, position: usize) -> usize {
-    let before = &text[..position];
-    let is_escape = |&(at, _): &(usize, &str)| !json_string::ends_in_escape(&before[..at]);
-    let escape = before.rmatch_indices(r"\n").find(is_escape).map_or(0, |(at, escape)| at + escape.len());
-    before.rfind('\n').map_or(0, |at| at + 1).max(escape)
-}
+impl Written<'_> {
+    /// Returns what differs between two texts that begin alike; nothing where they do not, or are the same. Where one only adds to the
+    /// other, the line behind that, or else the one before it, is of both: else what is added would seem to replace that line.
+    fn differing(&self, one: &Range<usize>, other: &Range<usize>) -> Vec<Range<usize>> {
+        let texts = [one, other].map(|range| &self.text[range.clone()]);
+        let [a, b] = texts.map(str::as_bytes);
+        let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        if shared < MIN_SHARED || (shared == a.len() && shared == b.len()) {
+            return Vec::new();
+        }
+        let line = self.line_start(texts[0], self.floor(texts[0], shared));
+        let alike = a[line..].iter().rev().zip(b[line..].iter().rev()).take_while(|(a, b)| a == b).count();
+        let ends = texts.map(|text| self.floor(text, text.len() - alike).max(line));
+        let line_ends = || [0, 1].map(|of| self.line_end(texts[of], ends[of]));
+        let (start, ends) = if !ends.contains(&line) {
+            let near = self.word_start(texts[0], self.floor(texts[0], shared.saturating_sub(MAX_BEFORE)));
+            let is_start = |of: usize| self.line_start(texts[of], ends[of]) == ends[of];
+            (line.max(near), if is_start(0) && is_start(1) { ends } else { line_ends() })
+        } else if alike > 0 {
+            (line, line_ends())
+        } else {
+            let end = self.floor(texts[0], line.saturating_sub(1));
+            (self.line_start(texts[0], end), ends)
+        };
+        [one, other].into_iter().zip(ends).map(|(range, end)| range.start + start..range.start + end).collect()
+    }
 
-/// Returns the position behind the line at `position`, which is in no escape.
-fn line_end(text: &str, position: usize) -> usize {
-    let rest = &text[position..];
-    let mut escapes = json_string::escapes(rest);
-    let end = escapes.find(|escape| &rest.as_bytes()[escape.clone()] == br"\n").map_or(rest.len(), |at| at.end);
-    position + rest.as_bytes()[..end].iter().position(|byte| *byte == b'\n').map_or(end, |at| at + 1)
+    /// Returns the names of files and the changed lines of a patch, and what differs between the halves of blocks of search and replace.
+    fn patched(&self, value: &Range<usize>) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        let (mut is_patch, mut searched, mut replaced) = (false, None, None);
+        for range in self.lines(value) {
+            let line = &self.text[range.clone()];
+            if names_patched_file(line).is_some() {
+                is_patch = true;
+                found.push(range);
+            } else if SEARCH.iter().any(|mark| line.starts_with(mark)) {
+                searched = Some(range);
+            } else if line.starts_with("=======") {
+                replaced = searched.as_ref().map(|_| range);
+            } else if REPLACE.iter().any(|mark| line.starts_with(mark)) {
+                if let (Some(from), Some(middle)) = (searched.take(), replaced.take()) {
+                    let halves = self.differing(&(from.end..middle.start), &(middle.end..range.start));
+                    let mut halves = halves.into_iter();
+                    if let (Some(old), Some(new)) = (halves.next(), halves.next()) {
+                        let head = (!self.is_json).then(|| self.head(&from));
+                        // Which of the two is new is told by the line between them.
+                        found.extend(head.into_iter().chain([old, middle, new]));
+                    }
+                }
+            } else if is_patch && line.starts_with(['+', '-']) && !line.starts_with("---") {
+                let sign = &line[..1];
+                let is_next =
+                    |last: &&mut Range<usize>| last.end == range.start && self.text[last.start..].starts_with(sign);
+                match found.last_mut().filter(is_next) {
+                    Some(run) => run.end = range.end,
+                    None => found.push(range),
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the line that opens a block with those before it that may name the file: a fence, and one without spaces.
+    fn head(&self, opening: &Range<usize>) -> Range<usize> {
+        let mut start = opening.start;
+        for is_wanted in
+            [|line: &str| line.starts_with("```"), |line: &str| !line.trim().is_empty() && !line.trim().contains(' ')]
+        {
+            let Some(before) = start.checked_sub(1) else { break };
+            let line = self.line_start(self.text, before);
+            if is_wanted(&self.text[line..start]) {
+                start = line;
+            }
+        }
+        start..opening.end
+    }
+
+    /// Returns `position`, or the start of the character or escape that it is in.
+    fn floor(&self, text: &str, position: usize) -> usize {
+        if self.is_json { json_string::floor_escape(text, position) } else { text.floor_char_boundary(position) }
+    }
+
+    /// Returns the start of the word at `position`, if it is near.
+    fn word_start(&self, text: &str, position: usize) -> usize {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let head = &text[..position];
+        let word: usize = head.chars().rev().take_while(|c| is_part(*c)).map(char::len_utf8).sum();
+        let is_within = word <= MAX_WORD && text[position..].starts_with(is_part);
+        if is_within { self.floor(text, position - word) } else { position }
+    }
+
+    /// Iterates over the lines of the body of a literal, each with its line break, an escape or not.
+    fn lines(&self, value: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let (mut start, end) = (value.start, value.end);
+        std::iter::from_fn(move || {
+            let rest = self.text.get(start..end).filter(|rest| !rest.is_empty())?;
+            let line = start..start + self.line_end(rest, 0);
+            start = line.end;
+            Some(line)
+        })
+    }
+
+    /// Returns the start of the line at `position`, which is in no escape.
+    fn line_start(&self, text: &str, position: usize) -> usize {
+        let before = &text[..position];
+        let is_escape = |&(at, _): &(usize, &str)| !json_string::ends_in_escape(&before[..at]);
+        let escape = before.rmatch_indices(r"\n").filter(|_| self.is_json).find(is_escape);
+        let escape = escape.map_or(0, |(at, escape)| at + escape.len());
+        before.rfind('\n').map_or(0, |at| at + 1).max(escape)
+    }
+
+    /// Returns the position behind the line at `position`, which is in no escape.
+    fn line_end(&self, text: &str, position: usize) -> usize {
+        let rest = &text[position..];
+        let mut escapes = json_string::escapes(rest).filter(|_| self.is_json);
+        let end = escapes.find(|escape| &rest.as_bytes()[escape.clone()] == br"\n").map_or(rest.len(), |at| at.end);
+        position + rest.as_bytes()[..end].iter().position(|byte| *byte == b'\n').map_or(end, |at| at + 1)
+    }
 }
 
 /// Returns JSON `arguments` with what changes alone, where they say it: see [`changes`].
@@ -215,6 +261,26 @@ mod tests {
             let found = shown(&serde_json::json!({"path": "a.py", "diff": block.repeat(2)}));
             assert_eq!(found, ["    return 1\n", "=======\n", "    return 2\n"].repeat(2));
         }
+    }
+
+    #[test]
+    fn of_a_reply_its_blocks_with_what_opens_them_and_its_patches() {
+        let shown = |text: &str| -> Vec<String> { in_reply(text).into_iter().map(|at| text[at].to_owned()).collect() };
+        let head = "def limit(value):\n    print(\"a\\n\", value)\n";
+        let block = format!("<<<<<<< SEARCH\n{head}    return 1\n=======\n{head}    return 2\n>>>>>>> REPLACE\n```\n");
+        let lines = ["    return 1\n", "=======\n", "    return 2\n"];
+        assert_eq!(
+            shown(&format!("I change it.\n\nsrc/a.py\n```python\n{block}")),
+            [&["src/a.py\n```python\n<<<<<<< SEARCH\n"], &lines[..]].concat()
+        );
+        assert_eq!(shown(&format!("I change it.\n{block}")), [&["<<<<<<< SEARCH\n"], &lines[..]].concat());
+        assert_eq!(
+            shown(
+                "Here:\n```diff\n--- src/a.py\n+++ src/a.py\n@@ -1 +1 @@\n-print(\"a\\n\", 1)\n+print(\"a\\n\", 2)\n```"
+            ),
+            ["+++ src/a.py\n", "-print(\"a\\n\", 1)\n", "+print(\"a\\n\", 2)\n"]
+        );
+        assert_eq!(shown("- one\n+ two\n\nSetext\n=======\n"), [""; 0]);
     }
 
     #[test]

@@ -67,7 +67,7 @@ const SHOWING: [&str; 9] = ["cat", "head", "tail", "sed", "nl", "bat", "batcat",
 const EDITORS: [&str; 3] = ["sed", "gsed", "perl"];
 
 /// How the lines of a patch begin that name a file.
-const PATCHED: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
+const PATCHED: [&str; 5] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/", "+++ "];
 
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 
@@ -196,7 +196,10 @@ pub fn files_of_patch(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the file that a line of a patch names.
 pub fn names_patched_file(line: &str) -> Option<&str> {
-    PATCHED.iter().find_map(|start| line.strip_prefix(start)).map(str::trim)
+    let named = PATCHED.iter().find_map(|start| line.strip_prefix(start))?;
+    // `diff -u` writes behind a tab when the file was changed.
+    let file = named.split('\t').next().unwrap_or_default().trim();
+    (file != "/dev/null").then_some(file)
 }
 
 /// Programs that say with the word behind them what they run.

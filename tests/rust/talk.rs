@@ -394,3 +394,21 @@ fn what_the_model_decides_stays_beside_a_user_who_types_more_but_not_what_one_of
     assert_eq!(found("", ""), 2);
     assert_eq!(found("Mira: ", "Jonas: "), 0);
 }
+
+#[test]
+fn what_the_model_changes_in_a_reply_stays_of_its_blocks_and_patches() {
+    let head = "def limit(value):\n    check(value)\n";
+    let block = |old: &str, new: &str| {
+        format!("src/a.py\n```python\n<<<<<<< SEARCH\n{head}{old}\n=======\n{head}{new}\n>>>>>>> REPLACE\n```")
+    };
+    let patch =
+        |old: &str, new: &str| format!("```diff\n--- src/a.py\n+++ src/a.py\n@@ -1,3 +1,3 @@\n-{old}\n+{new}\n```");
+    for edit in [block("    return 1", "    return 7070"), patch("    return 1", "    return 7070")] {
+        let mut messages = long_answers(20, &[]);
+        let prose = Kind::Prose.text(3_000, 77);
+        messages[14] = Owned::new(Role::Assistant, format!("{prose}\n\n{edit}\n\n{prose}"));
+        messages.push(Owned::new(Role::User, "Go on."));
+        let sent = text(&fit(&messages, 12));
+        assert!(sent.contains("src/a.py\n") && sent.contains("    return 7070\n"), "{edit}\n{sent}");
+    }
+}
