@@ -9,7 +9,7 @@ use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::Author;
 use crate::text::bytes::FIRST_WIDE;
-use crate::text::commitments::{Certainty, Commitment, OPENED, commitments};
+use crate::text::commitments::{Certainty, Commitment, EDITED, OPENED, commitments};
 use crate::text::edits;
 use crate::text::envelope::names_speaker;
 use crate::text::estimate::count;
@@ -141,7 +141,7 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
                 found.push(((entry, piece), commitment.clone()));
             }
         }
-        edited.extend(edits.into_iter().map(|range| ((entry, piece), Commitment { certainty: OPENED, range })));
+        edited.extend(edits.into_iter().map(|range| ((entry, piece), Commitment { certainty: EDITED, range })));
     }
     let mut sum = 0;
     let is_rare = |&(certainty, bytes): &(&Certainty, &usize)| {

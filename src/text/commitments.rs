@@ -26,6 +26,8 @@ const MIN_PARAGRAPHS: usize = 3;
 /// How certain it is that a sentence commits the model: the sum of what tells so.
 pub type Certainty = u8;
 
+/// The model's work, and no sentence: what a reply changes.
+pub const EDITED: Certainty = Certainty::MAX;
 /// Its start tells: "I promise".
 pub const OPENED: Certainty = 8;
 /// A word in it: "so it's settled".
