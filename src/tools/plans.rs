@@ -21,6 +21,12 @@ const BESIDE_PLAN: [&str; 8] = ["plan", "update", "write", "set", "create", "mak
 /// Words beside "task": `task_tracker`.
 const BESIDE_TASK: [&str; 4] = ["tracker", "list", "board", "progress"];
 
+/// Words of tools that give work to another agent, and words of those that say so with "agent" or "task": Claude Code, `OpenHands`,
+/// Cline.
+const DELEGATING: [&str; 4] = ["spawn", "subagent", "delegate", "subtask"];
+const BESIDE_AGENT: [&str; 12] =
+    ["agent", "task", "sub", "call", "ask", "run", "start", "launch", "invoke", "dispatch", "use", "new"];
+
 /// Fewest boxes of a checklist, and how they stand in its lines.
 const MIN_BOXES: usize = 2;
 const BOXES: [&str; 3] = ["- [ ] ", "- [x] ", "- [X] "];
@@ -43,7 +49,9 @@ pub fn progress(tool: &str, file: Option<&str>, arguments: &str) -> Option<Progr
         || speaks(tool) && boxes() >= MIN_BOXES
     {
         Some(Progress::Plan)
-    } else if has(&["spawn", "subagent"]) {
+    } else if has(&DELEGATING)
+        || has(&["agent", "task"]) && words.iter().all(|word| BESIDE_AGENT.contains(&word.as_str()))
+    {
         Some(Progress::Running)
     } else {
         None
@@ -73,8 +81,11 @@ mod tests {
         for file in ["TODO.md", "docs/plan.txt", "C:\\work\\Tasks.md"] {
             assert_eq!(progress("write_file", Some(file), ""), Some(Progress::Plan), "{file}");
         }
-        assert_eq!(progress("spawn", None, ""), Some(Progress::Running));
-        for (tool, file) in [("cancel_phone_plan", None), ("read_file", Some("src/planner.rs")), ("get_task", None)] {
+        for tool in ["spawn", "Task", "Agent", "delegate", "dispatch_agent", "new_task", "callSubAgent"] {
+            assert_eq!(progress(tool, None, ""), Some(Progress::Running), "{tool}");
+        }
+        let others = ["cancel_phone_plan", "get_task", "list_agents", "assign_agent", "update_task"];
+        for (tool, file) in others.map(|tool| (tool, None)).into_iter().chain([("read_file", Some("src/planner.rs"))]) {
             assert_eq!(progress(tool, file, ""), None, "{tool}");
         }
     }
