@@ -85,7 +85,8 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
         let mut left = MAX_ARGUMENTS_CHARS * times;
         for (name, value) in arguments.iter().filter(|(name, _)| Some(name.as_str()) != key) {
             let Some(value) = said(value, max_chars(name, MAX_ARGUMENT_CHARS * times)) else { continue };
-            if words != Some(name) {
+            // Beside a path it is what an editor does, and part of its name.
+            if words != Some(name) && name != "command" {
                 let Some(rest) = left.checked_sub(name.chars().count() + value.chars().count() + 2) else { break };
                 left = rest;
             }

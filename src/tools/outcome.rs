@@ -10,7 +10,8 @@ pub fn has_failed(result: &str) -> bool {
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
         || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(&head, sign)))
         || (result.starts_with('{')
-            && fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && has_failing_code(&field)))
+            && (fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && has_failing_code(&field))
+                || ends_with_failing_code(result)))
 }
 
 /// Returns whether a field is the status of HTTP of what was refused, or the code with which a command failed.
@@ -22,6 +23,13 @@ fn has_failing_code(Field { key, value, .. }: &Field<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether JSON ends with the code with which a command failed, behind what it printed: Codex.
+fn ends_with_failing_code(result: &str) -> bool {
+    let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(EXIT_CODE_BYTES))..];
+    let code = tail.rsplit_once(r#""exit_code":"#).map(|(_, behind)| behind.trim_start());
+    code.is_some_and(|code| code.trim_start_matches('-').starts_with(|c: char| ('1'..='9').contains(&c)))
 }
 
 /// Returns a key in small letters without what separates its words.
@@ -66,11 +74,14 @@ const FIRST_FIELDS: usize = 8;
 const MAX_FAILURE_BYTES: usize = 200;
 
 /// How results begin that say that the call failed: of tools of agents, shells and HTTP.
-const FAILED_STARTS: [&str; 12] = [
+const FAILED_STARTS: [&str; 15] = [
     "error",
     "failed",
     "failure",
     "traceback",
+    "<tool_use_error>",
+    "the user doesn't want to proceed",
+    "no replacement was",
     "fatal:",
     "http 4",
     "http 5",
@@ -167,7 +178,7 @@ const UNSUCCESSFUL: [&str; 10] =
     ["error", "fail", "reject", "declin", "denied", "refused", "forbidden", "unauthorized", "invalid", "conflict"];
 
 /// What says in a short result that nothing was changed, in small letters.
-const UNCHANGED: [&str; 24] = [
+const UNCHANGED: [&str; 29] = [
     "could not ",
     "couldn't ",
     "cannot ",
@@ -176,6 +187,11 @@ const UNCHANGED: [&str; 24] = [
     "were not ",
     "wasn't ",
     "not permitted",
+    "no changes were made",
+    "replace_all is false",
+    "has been modified since",
+    "reverted",
+    "blocked by",
     "dry run",
     "nothing to ",
     "nothing was ",
@@ -252,6 +268,14 @@ mod tests {
         ] {
             assert!(changed_nothing(failure), "{failure}");
         }
+        for failure in [
+            "Found 3 matches of the string to replace, but replace_all is false.",
+            "File has been modified since read, either by the user or by a linter. Read it again.",
+            "The pre-commit hook reverted this change.",
+            "Edit blocked by hook: protected path",
+        ] {
+            assert!(changed_nothing(failure), "{failure}");
+        }
         for failure in
             [r#"{"exit_code": 127, "output": ""}"#, r#"{"delivered": false}"#, r#"{"dry_run": true, "would_send": 1}"#]
         {
@@ -299,9 +323,17 @@ mod tests {
             r#"{"result": null, "isError": true}"#,
             "支付失败：余额不足",
             "Zahlung abgelehnt",
+            "<tool_use_error>String to replace not found in file.</tool_use_error>",
+            "No replacement was performed, old_str did not appear verbatim in the file.",
         ];
         for failure in short {
             assert!(has_failed(failure), "{failure}");
+        }
+        let printed = "x".repeat(5_000);
+        for (code, failed) in [(0, false), (1, true), (-9, true)] {
+            let result =
+                format!(r#"{{"output": "{printed}", "metadata": {{"exit_code": {code}, "duration_seconds": 0.4}}}}"#);
+            assert_eq!(has_failed(&result), failed, "{code}");
         }
         for success in ["no error", "err", "0 rows affected", "ok", "sent", "2 passed", "HTTP 200", "[1, 2]"] {
             assert!(!has_failed(success), "{success}");
