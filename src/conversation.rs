@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::message::{Content, Message, Role, Text};
 use crate::text::language::Language;
-use crate::text::{elision, ledger};
+use crate::text::{elision, envelope, ledger};
 
 /// Messages that stay or go together: a message with tool calls and its results, or any other message alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,22 @@ pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
     messages.iter().rposition(|message| message.role == Role::User && !is_note(message))
 }
 
+/// Returns the index of the last message that a user wrote and no agent handed over as one, else of the last message of a user.
+pub fn question_index(messages: &[Message<'_>]) -> Option<usize> {
+    messages.iter().rposition(is_own).or_else(|| last_user_index(messages))
+}
+
+/// Returns whether the user wrote `message`: it is no note, and no result of a call.
+pub fn is_own(message: &Message<'_>) -> bool {
+    message.role == Role::User && !is_note(message) && observed_tool(message).is_none()
+}
+
+/// Returns the tool whose result an agent hands over as `message` of the user; `None` for what the user says.
+pub fn observed_tool<'a>(message: &Message<'a>) -> Option<&'a str> {
+    let first = message.texts().next().filter(|_| message.role == Role::User)?;
+    envelope::observed_tool(first)
+}
+
 /// Returns whether `message` stands for messages that were left out.
 pub fn is_note(message: &Message<'_>) -> bool {
     let Some(text) = message.sole_text() else { return false };
@@ -149,7 +165,8 @@ pub fn said<'m>(message: &'m Message<'_>) -> Cow<'m, str> {
 
 /// Returns the language that those of `role` speak, notes left out; `None` where they say nothing.
 pub fn spoken(messages: &[Message<'_>], role: Role) -> Option<Language> {
-    let own = messages.iter().rev().filter(|message| message.role == role && !is_note(message));
+    let says = |message: &Message<'_>| if role == Role::User { is_own(message) } else { message.role == role };
+    let own = messages.iter().rev().filter(|message| says(message));
     Language::of(own.map(said))
 }
 

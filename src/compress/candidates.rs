@@ -1,6 +1,6 @@
 //! Finds the pieces that may be cut, their weight and their shortest form.
 
-use crate::conversation::is_notes;
+use crate::conversation::{is_notes, is_own};
 use crate::message::{Field, Message, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::conclusions::concludes;
@@ -88,7 +88,7 @@ struct Of {
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
     // Rules and requests of the user are selected by themselves, so their words need no search.
-    let message = draft.message(entry).filter(|message| message.role != Role::User);
+    let message = draft.message(entry).filter(|message| !is_own(message));
     message.map_or(Priority::Normal, |message| classify(message, draft.entries[entry].effect))
 }
 
@@ -104,8 +104,11 @@ fn candidate(
         return None;
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
-    let is_result = matches!(draft.entries[entry].role, Role::Tool | Role::Function);
-    if is_result && tier != Tier::Newest && tokens < MIN_CUT_RECEIPT && is_receipt(draft.entries[entry].effect, text) {
+    if draft.is_result(entry)
+        && tier != Tier::Newest
+        && tokens < MIN_CUT_RECEIPT
+        && is_receipt(draft.entries[entry].effect, text)
+    {
         return None;
     }
     // A call without the few words that say what came of the others is hardly worth its own.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
-use crate::conversation::{last_user_index, said, spoken, stands_for};
+use crate::conversation::{observed_tool, question_index, said, spoken, stands_for};
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
@@ -165,9 +165,9 @@ impl<'v, 'a> Draft<'v, 'a> {
         *self.language.get_or_init(|| spoken(self.view, Role::User).unwrap_or_default())
     }
 
-    /// Returns the words of the last message of the user.
+    /// Returns the words of the last message that the user wrote.
     pub fn asked(&self) -> &str {
-        let said = || last_user_index(self.view).map_or(Cow::Borrowed(""), |index| said(&self.view[index]));
+        let said = || question_index(self.view).map_or(Cow::Borrowed(""), |index| said(&self.view[index]));
         self.asked.get_or_init(said)
     }
 
@@ -185,6 +185,19 @@ impl<'v, 'a> Draft<'v, 'a> {
     /// Returns the style of marks: the user's language, and the file that has the original.
     pub fn marks<'o>(&self, archive_path: Option<&'o str>) -> Marks<'o> {
         Marks { language: self.language(), archive_path }
+    }
+
+    /// Returns whether an entry is the result of a call, by its role or because an agent hands it over as the user's.
+    pub fn is_result(&self, entry: usize) -> bool {
+        let is_observed = || self.message(entry).and_then(observed_tool).is_some();
+        matches!(self.entries[entry].role, Role::Tool | Role::Function) || is_observed()
+    }
+
+    /// Returns whether a message of the model has a call in its words: the next one is what an agent hands over as its result.
+    pub fn is_called_in_words(&self, entry: usize) -> bool {
+        let observed =
+            |next: usize| self.entries.len() > next && self.entries[next].role == Role::User && self.is_result(next);
+        self.entries[entry].role == Role::Assistant && observed(entry + 1)
     }
 
     /// Returns the tokens of a note for 99 messages.
@@ -290,7 +303,12 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
         tool_call_id: None,
         answers: None,
         path: OnceCell::new(),
-        effect: message.name.as_ref().map_or(Effect::Unknown, |name| Effect::of(name.as_str())),
+        effect: message
+            .name
+            .as_ref()
+            .map(Text::as_str)
+            .or_else(|| observed_tool(message))
+            .map_or(Effect::Unknown, Effect::of),
         is_pinned: false,
     }
 }

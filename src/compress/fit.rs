@@ -195,7 +195,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.before = self.texts_before(&blocks, &documents);
         let pins = self.pins(&blocks, &documents, claims);
         let committed = self.committed(&blocks, &documents, commitments);
-        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);
+        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.question);
         scoring.answer_with_records(|document| {
             let Place { entry, piece, block } = self.places[document];
             block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block))
@@ -568,5 +568,5 @@ pub fn scoring(draft: &Draft<'_, '_>) -> Scoring {
     let protection = Protection::of(draft);
     let candidates = candidates(draft, &ArchivePaths::of(None), &protection, &[]);
     let documents = Documents::of(draft, &protection, &candidates).documents;
-    Scoring::new(documents, draft.entries.len(), protection.last_user)
+    Scoring::new(documents, draft.entries.len(), protection.question)
 }

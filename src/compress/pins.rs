@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use crate::conversation::is_note;
+use crate::conversation::is_own;
 use crate::message::{Content, Message, Part, Role, Text, ToolCall};
 use crate::text::rules::is_pinned;
 use crate::tools::{Action, Effect, has_failed};
@@ -110,7 +110,7 @@ fn says_so(message: &Message<'_>) -> bool {
     let is_text = |part: &Part<'_>| matches!(part, Part::Text(text) if is_pinned(text.as_str()));
     match &message.content {
         Content::Empty => false,
-        Content::Text(text) => is_pinned(text.as_str()) && !is_note(message),
+        Content::Text(text) => is_pinned(text.as_str()) && is_own(message),
         Content::Parts(parts) => parts.iter().any(is_text),
     }
 }

@@ -3,7 +3,7 @@
 //! System messages, the last message of the user and what the caller keeps are never cut. The newest group of calls and
 //! results goes last, the rest of the last round before it, and everything older first.
 
-use crate::conversation::{Group, groups, is_note};
+use crate::conversation::{Group, groups, is_note, is_own};
 use crate::message::{Message, Role};
 use crate::tokens::Tokens;
 
@@ -15,6 +15,8 @@ pub struct Protection {
     /// By group: its tier, or `None` if it is never cut.
     pub tiers: Vec<Option<Tier>>,
     pub last_user: Option<usize>,
+    /// The entry of the last message that the user wrote: see [`is_own`].
+    pub question: Option<usize>,
 }
 
 /// In the order in which they are given up.
@@ -33,6 +35,8 @@ impl Protection {
             entries[index].role == Role::User && draft.message(index).is_some_and(|message| !is_note(message))
         };
         let last_user = (0..entries.len()).rev().find(is_user);
+        let wrote = |&index: &usize| draft.message(index).is_some_and(is_own);
+        let question = (0..entries.len()).rev().find(wrote).or(last_user);
         let newest = groups.iter().rposition(|group| group.role != Role::System);
         let is_kept = |group: &Group| {
             let index = entries[group.start..group.end].iter().rev().find_map(Entry::index);
@@ -53,7 +57,7 @@ impl Protection {
                 }
             })
             .collect();
-        Self { groups, tiers, last_user }
+        Self { groups, tiers, last_user, question }
     }
 
     /// Iterates over the groups of a tier, as (position, group).
@@ -61,10 +65,13 @@ impl Protection {
         self.groups.iter().copied().enumerate().filter(move |(position, _)| self.tiers[*position] == Some(tier))
     }
 
-    /// Returns whether a group is a message in words rather than a call with its results.
+    /// Returns whether a group is a message in words rather than a call, its results, or both.
     pub fn is_talk(draft: &Draft<'_, '_>, group: Group) -> bool {
         let calls = |message: &Message<'_>| !message.tool_calls.is_empty();
-        group.end - group.start == 1 && group.role != Role::Tool && !draft.message(group.start).is_some_and(calls)
+        group.end - group.start == 1
+            && !draft.is_result(group.start)
+            && !draft.message(group.start).is_some_and(calls)
+            && !draft.is_called_in_words(group.start)
     }
 
     /// Returns the tokens of the parts that are never cut.

@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
-use crate::conversation::{is_note, last_user_index, said};
+use crate::conversation::{is_own, last_user_index, said};
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::envelope;
 use crate::text::rules::typed;
@@ -131,7 +131,7 @@ impl Recalls {
                 continue;
             }
             digest.message(message);
-            if index == step.at || message.role != Role::User || is_note(message) {
+            if index == step.at || !is_own(message) {
                 continue;
             }
             let max_tokens = most.min((budget - used - quotes - HEADINGS).max(most / 2));

@@ -11,7 +11,7 @@ use crate::select::scoring::Author;
 use crate::text::bytes::FIRST_WIDE;
 use crate::text::commitments::{Certainty, Commitment, EDITED, OPENED, commitments};
 use crate::text::edits;
-use crate::text::envelope::names_speaker;
+use crate::text::envelope::{is_observation, names_speaker};
 use crate::text::estimate::count;
 use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, is_firm, raise_corrections, said};
 use crate::tokens::BuildMixedHasher;
@@ -79,7 +79,7 @@ impl Users {
                 let text = draft.text(entry, piece);
                 all += text.len();
                 let of = &draft.entries[entry];
-                let author = author(&of.pieces[piece], of);
+                let author = author(&of.pieces[piece], of, text);
                 if matches!(author, Some(Author::Assistant | Author::User)) {
                     talk += text.len();
                 }
@@ -271,12 +271,13 @@ fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
 }
 
 /// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
-pub fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
+pub fn author(piece: &Piece, entry: &Entry, text: &str) -> Option<Author> {
     match (piece.slot, entry.role) {
         (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Author::Call),
         (Slot::Field(Field::Refusal), _) => Some(Author::Assistant),
         (Slot::Media(_) | Slot::Field(_), _) => None,
         (_, Role::System) => Some(Author::System),
+        (_, Role::User) if is_observation(text) => Some(Author::Result),
         (_, Role::User) => Some(Author::User),
         (_, Role::Assistant) => Some(Author::Assistant),
         (_, Role::Tool | Role::Function) => Some(Author::Result),

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::conversation::Group;
-use crate::message::{Role, Text};
+use crate::message::Text;
 use crate::select::selector::CROWD;
 use crate::select::{Mechanism, is_on};
 use crate::text::estimate::count;
@@ -35,7 +35,7 @@ pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
     }
     let mut by_tool: HashMap<&str, Vec<Short>> = HashMap::new();
     for (group, range) in groups.iter().enumerate() {
-        for entry in (range.start..range.end).filter(|&entry| draft.entries[entry].role == Role::Tool) {
+        for entry in (range.start..range.end).filter(|&entry| draft.is_result(entry)) {
             let tool = draft.call(entry).and_then(|call| call.name.as_ref()).map_or("", Text::as_str);
             let text = draft.sole_piece(entry).map(|piece| draft.text(entry, piece));
             if let Some(text) = text.filter(|text| text.len() <= MAX_BYTES) {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::bytes::lines;
 use super::sentences::sentences;
 
 /// The words of `conclusions.tsv`.
@@ -42,6 +43,16 @@ pub fn conclusions(text: &str) -> impl Iterator<Item = &str> {
     let said = sentences(text).map(|at| text[at].trim()).filter(|said| !said.is_empty() && !announces(said));
     said.skip_while(|said| said.len() < MIN_BYTES)
 }
+
+/// Returns the words of a text before a call that is written in it: in a fence, as a tag, or behind its name.
+pub fn before_call(text: &str) -> &str {
+    let opens = |line: &&str| CALLS.iter().any(|open| line.trim_start().starts_with(open));
+    let end = lines(text).take_while(|line| !opens(line)).map(str::len).sum();
+    &text[..end]
+}
+
+/// How such a call opens: SWE-agent and mini-swe-agent, Cline and chat templates, `ReAct`.
+const CALLS: [&str; 4] = ["```", "<", "Action:", "ACTION:"];
 
 pub(super) fn announces(said: &str) -> bool {
     if said.ends_with([':', '：']) {

@@ -1,5 +1,5 @@
 //! Finds what hosts and channels put around the words of a user: times, senders, mentions, commands, a block about the
-//! channel.
+//! channel; and what agents without tool calls hand over as a message of the user.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -41,6 +41,51 @@ pub fn start(text: &str) -> usize {
         start = text.len() - rest.len() + end;
     }
     start
+}
+
+/// How the result of a call begins in agents that write their calls as text: `ReAct`, SWE-agent, `OpenHands`, mini-swe-agent, and chat
+/// templates with a message of the user for it. Cline also sends what the editor shows.
+const OBSERVATIONS: [&str; 12] = [
+    "OBSERVATION:",
+    "Observation:",
+    "EXECUTION RESULT of [",
+    "<observation>",
+    "<returncode>",
+    "<tool_response>",
+    "<tool_result>",
+    "<tool_results>",
+    "<function_results>",
+    "<function_response>",
+    "<environment_details>",
+    "[ERROR] You did not use a tool",
+];
+/// How it ends in SWE-agent, which shows its prompt.
+const PROMPT: &str = "\nbash-$";
+const SHELL: &str = "shell";
+/// Cline: "[read for 'a.py'] Result:", with a command of this many bytes at most.
+const RESULT: &str = "] Result:\n";
+const MAX_CALL_BYTES: usize = 1_024;
+/// What the user says in one: Cline.
+const OF_USER: [&str; 3] = ["<feedback>", "<answer>", "<user_message>"];
+
+/// Returns the tool whose result a text with the role of a user is: a shell, where none is named. `None` for what the user says. O(1).
+pub fn observed_tool(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let near = &text[..text.floor_char_boundary(MAX_CALL_BYTES)];
+    if OF_USER.iter().any(|tag| near.contains(tag)) {
+        return None;
+    }
+    let call = near.strip_prefix('[').unwrap_or_default();
+    let (tool, rest) = call.split_at(call.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(call.len()));
+    if rest.starts_with(RESULT) || rest.starts_with(" for '") && rest.contains(RESULT) {
+        return Some(tool);
+    }
+    (OBSERVATIONS.iter().any(|start| text.starts_with(start)) || text.ends_with(PROMPT)).then_some(SHELL)
+}
+
+/// Returns whether a text with the role of a user is the result of a call. O(1).
+pub fn is_observation(text: &str) -> bool {
+    observed_tool(text).is_some()
 }
 
 /// Most bytes of a heading, and of the name or the date in it; most words of a name.
@@ -143,6 +188,33 @@ mod tests {
                 let whole = format!("{before}{text}");
                 assert_eq!(whole[start(&whole)..].trim(), text, "{whole}");
             }
+        }
+    }
+
+    #[test]
+    fn what_an_agent_hands_over_as_a_users_is_the_result_of_a_call() {
+        for observed in [
+            "OBSERVATION:\nfound 3 files",
+            "Observation: 21 degrees",
+            "<returncode>0</returncode>\n<output>\nok\n</output>",
+            "src/a.py:3: error\n(Open file: n/a)\n(Current directory: /repo)\nbash-$",
+            "[read_file for 'src/a.py'] Result:\nimport os",
+            "[execute_command for 'grep -n \"[a]\" b'] Result:\nCommand executed.",
+            "[update_todo_list] Result:\nok",
+            "<environment_details>\n# Open tabs\n</environment_details>",
+        ] {
+            assert!(is_observation(observed), "{observed}");
+        }
+        for said in [
+            "[attempt_completion] Result:\n\nThe user has provided feedback.\n<feedback>\nNever push.\n</feedback>",
+            "[ask_followup_question for 'Which?'] Result:\n\n<answer>\nThe second.\n</answer>",
+            "[urgent] Result: it fails",
+            "[Ada] Observation: it rains",
+            "My observation: it rains.",
+            "Run it in bash-$",
+            "",
+        ] {
+            assert!(!is_observation(said), "{said}");
         }
     }
 

@@ -16,6 +16,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::bytes::FIRST_WIDE;
+use super::envelope::is_observation;
 use super::sentences::sentences;
 use changes::raise_changes;
 use claim::claim;
@@ -44,7 +45,8 @@ const RARE_BYTES: usize = 64;
 #[must_use]
 pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
-    let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
+    let said = |text: &&str| if is_observation(text) { Said::default() } else { said(text) };
+    let mut all: Vec<Said> = texts.iter().map(said).collect();
     raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, Wanted::Standing);
     raise_changes(texts.iter().copied().zip(&mut all), &STANDING);
     let standing = |(text, said): (&&'t str, Said)| {

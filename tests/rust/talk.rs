@@ -412,3 +412,35 @@ fn what_the_model_changes_in_a_reply_stays_of_its_blocks_and_patches() {
         assert!(sent.contains("src/a.py\n") && sent.contains("    return 7070\n"), "{edit}\n{sent}");
     }
 }
+
+#[test]
+fn what_an_agent_without_tool_calls_hands_over_is_no_users() {
+    let decided = "I'll keep Valkey and drop Redis, for its licence.";
+    let error = "src/a.ts(7,3): error TS2339: Property 'port' does not exist on type 'Pool'.";
+    for (call, result) in [
+        (|command: &str| format!("```\n{command}\n```"), |out: &str| format!("OBSERVATION:\n{out}")),
+        (
+            |command: &str| format!("<execute_command>\n<command>{command}</command>\n</execute_command>"),
+            |out: &str| format!("[execute_command for 'x'] Result:\nCommand executed.\nOutput:\n{out}"),
+        ),
+        (
+            |command: &str| format!("```\n{command}\n```"),
+            |out: &str| format!("{out}\n(Current directory: /repo)\nbash-$"),
+        ),
+    ] as [(fn(&str) -> String, fn(&str) -> String); 3]
+    {
+        let mut messages = vec![Owned::new(Role::User, "Make the build pass. Never touch main.")];
+        for i in 0..40 {
+            let said = if i == 12 { format!("{decided}\n\n") } else { String::new() };
+            let of = |kind: Kind| kind.text(1_500, i + 100);
+            let out = match i {
+                20 => [error, &error.replace("a.ts(7", "b.ts(9"), "Found 2 errors."].join("\n"),
+                _ => of(if i % 2 == 0 { Kind::Code } else { Kind::Logs }),
+            };
+            messages.push(Owned::new(Role::Assistant, format!("{said}{}", call(&format!("cat part_{i}")))));
+            messages.push(Owned::new(Role::User, result(&out)));
+        }
+        let sent = text(&fit(&messages, 20));
+        assert!(sent.contains(decided) && sent.contains(error) && sent.contains("Never touch main."), "{sent}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::conversation::{Group, is_note, said};
+use crate::conversation::{Group, is_own, said};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
@@ -394,9 +394,7 @@ impl Fit<'_, '_, '_> {
 
     /// Iterates over what the user said, with a paste or without, in order.
     fn of_user(&self) -> impl DoubleEndedIterator<Item = (usize, Group)> {
-        let is_users = |(_, group): &(usize, Group)| {
-            group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))
-        };
+        let is_users = |(_, group): &(usize, Group)| self.draft.message(group.start).is_some_and(is_own);
         self.before_newest().filter(is_users)
     }
 

@@ -152,7 +152,7 @@ impl Fit<'_, '_, '_> {
         self.take_run_again(selector, limit);
         for (position, _) in self.before_newest().rev() {
             for block in selector.blocks(position) {
-                let is_result = self.draft.entries[self.candidates[block].entry].answers.is_some();
+                let is_result = self.draft.is_result(self.candidates[block].entry);
                 let Some(analysis) = self.before[block].analysis.as_ref().filter(|_| is_result) else { continue };
                 let odd = analysis.parts.iter().enumerate().filter(|(_, part)| part.class.stands_out());
                 let odd: Vec<usize> = odd.map(|(part, _)| part).take(MOST_ODD + 1).collect();

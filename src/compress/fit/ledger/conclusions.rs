@@ -9,7 +9,7 @@ use crate::message::Role;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::commitments::{OPENED, commitments};
-use crate::text::conclusions::conclusions;
+use crate::text::conclusions::{before_call, conclusions};
 use crate::text::elision;
 use crate::text::estimate::count;
 use crate::text::ledger::{on_one_line, said_line};
@@ -42,7 +42,10 @@ impl Fit<'_, '_, '_> {
             self.before_newest().rev().filter(|(_, group)| group.role == Role::Assistant && !self.is_reply(*group));
         let concluded = calling.filter_map(|(group, Group { start: entry, .. })| {
             let pieces = self.draft.entries[entry].pieces.iter().enumerate();
-            let texts = pieces.filter(|(_, piece)| piece.slot.is_content()).map(|(i, _)| self.draft.text(entry, i));
+            let is_called = self.draft.is_called_in_words(entry);
+            let words = |text| if is_called { before_call(text) } else { text };
+            let texts =
+                pieces.filter(|(_, piece)| piece.slot.is_content()).map(|(i, _)| words(self.draft.text(entry, i)));
             let said = on_one_line(&texts.flat_map(conclusions).collect::<Vec<_>>().join(" "), MAX_CHARS);
             if said.is_empty() {
                 return None;
