@@ -23,5 +23,6 @@ pub mod rules;
 pub mod segments;
 pub mod sentences;
 mod spelling;
+pub mod stop_list;
 pub mod stop_words;
 pub mod terms;

@@ -3,11 +3,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::stop_list::WORDS;
 use super::terms::{ShortTerm, TermKind, scan};
-
-/// Stop words of three letters and more, a language a line: English as in the usual lists, except "same", which has the stem of a name,
-/// of others what questions consist of. "Wer ist Kwiatek?" asks for one word.
-const WORDS: &str = include_str!("stop_words.txt");
 
 static TERMS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
     let mut terms = HashSet::new();
@@ -26,9 +23,4 @@ pub fn is_stop_word(term: ShortTerm) -> bool {
 /// would be most of "my dentist appointment".
 pub fn names_one(term: ShortTerm) -> bool {
     term.kind() != TermKind::LongWord && !is_stop_word(term)
-}
-
-/// Iterates over the stop words.
-pub fn stop_words() -> impl Iterator<Item = &'static str> {
-    WORDS.split_whitespace()
 }

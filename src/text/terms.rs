@@ -12,6 +12,7 @@ use super::bytes::{
 };
 use super::dates::{Spelling, spellings};
 use super::spelling::{cyrillic_stem, grouped, in_ascii};
+use super::stop_list::{MAX_STEM, is_stop_word};
 
 /// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
 /// to them.
@@ -341,6 +342,15 @@ fn stem(word: &[u8]) -> usize {
     if word.len() < ending + 3 { word.len() } else { word.len() - ending }
 }
 
+/// Returns the hash of the stem of the first `length` bytes. Where that would be a stop word only an "s" goes, or nothing.
+fn hash_of_stem(bytes: &[u8], length: usize) -> u64 {
+    let end = stem(&bytes[..length]);
+    let is_other = |end: usize| end < length && end <= MAX_STEM && is_stop_word(hash_within(bytes, end));
+    let plural = length - usize::from(bytes[..length].ends_with(b"s"));
+    let end = [end, plural].into_iter().find(|&end| !is_other(end)).unwrap_or(length);
+    hash_within(bytes, end)
+}
+
 /// Letters from which on a word is a long one.
 const LONG: usize = 8;
 
@@ -381,11 +391,11 @@ fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl TextReader)
     }
     match KIND_OF[usize::from(read.classes)][word.len().min(LONG)] {
         None => {}
-        Some(TermKind::Word) => reader.term(Term::new(hash_within(bytes, stem(word)), TermKind::Word), start),
+        Some(TermKind::Word) => reader.term(Term::new(hash_of_stem(bytes, word.len()), TermKind::Word), start),
         Some(kind) => {
             reader.term(Term::new(read.hash, kind), start);
             if kind == TermKind::LongWord {
-                reader.term(Term::new(hash_within(bytes, stem(word)), TermKind::Word), start);
+                reader.term(Term::new(hash_of_stem(bytes, word.len()), TermKind::Word), start);
             }
         }
     }
@@ -465,7 +475,7 @@ fn wide<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
         && let Some((start, spellings)) = in_ascii(text, start)
     {
         for word in spellings.iter().filter(|word| word.len() >= 3) {
-            reader.term(Term::new(hash_within(word, stem(word)), TermKind::Word), start);
+            reader.term(Term::new(hash_of_stem(word, word.len()), TermKind::Word), start);
         }
     }
     end

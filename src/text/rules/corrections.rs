@@ -13,7 +13,7 @@ use super::changes::may_change;
 use super::claim::{is_asked, is_firm};
 use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
-use crate::text::stop_words::stop_words;
+use crate::text::stop_list::stop_words;
 use crate::tokens::BuildMixedHasher;
 
 /// Most mentions of a subject by the user, from the rule on: where rules are few, and where they are usual. With 5 for the latter, too,
