@@ -461,3 +461,51 @@ def test_what_changed_what_is_asked_for_comes_with_it(said: str, later: str, que
     messages.append({"role": "user", "content": question})
     sent = fit_messages(messages, count_tokens(messages) // 24).messages
     assert any(later in str(message["content"]) for message in sent)
+
+
+@pytest.mark.parametrize("noun", ["dose", "tone", "date", "note", "hats", "wire", "depth"])
+def test_a_noun_whose_stem_is_a_stop_word_is_asked_for(noun: str) -> None:
+    """`dose` is not Spanish `dos`, and `note` is not `not`."""
+    fact = f"The {noun} of the north line is 815 units."
+    messages = told({20: ("assistant", fact)}, f"What is the {noun}?")
+    assert fact in str(fit_messages(messages, count_tokens(messages) // 10).messages)
+
+
+def test_what_has_most_of_a_question_stays_beside_a_rare_word_of_it() -> None:
+    """Where the user types most of a talk, the newest of that would take the room."""
+    fact = "For the knee of my mother the doctor gave us a salve of arnica."
+    others = [
+        "The doctor said that the knee of the statue was chipped.",
+        "My mother sang of a salve for every rusty gate.",
+        "The doctor has a boat, and so has my mother.",
+        "They had a salve for every knee there.",
+    ]
+    said = {turn: ("user", others[turn % len(others)]) for turn in range(2, 40, 2)}
+    question = (
+        "What did the doctor give my mother for her knee? Say it as in: caffeine, from a teapot."
+    )
+    said |= {5: ("user", fact), 9: ("user", "They drink caffeine from a teapot.")}
+    messages = told(said, question)
+    for message in messages:
+        if message["role"] == "assistant":
+            message["content"] = "I see."
+    assert fact in str(fit_messages(messages, count_tokens(messages) // 5).messages)
+
+
+def told(facts: dict[int, tuple[str, str]], question: str) -> list[dict[str, Any]]:
+    """Return a talk of forty turns with sentences in the middle of some messages, by turn."""
+    draw = random.Random(3)
+
+    def prose(role: str, turn: int) -> str:
+        told = [
+            " ".join((draw.choice(WHO), draw.choice(DOES), draw.choice(WHAT), draw.choice(HOW)))
+            for _ in range(8)
+        ]
+        who, fact = facts.get(turn, ("", ""))
+        return " ".join(told[:4] + [fact] * (who == role) + told[4:])
+
+    messages: list[dict[str, Any]] = []
+    for turn in range(40):
+        for role in ("user", "assistant"):
+            messages.append({"role": role, "content": prose(role, turn)})
+    return [*messages, {"role": "user", "content": question}]
