@@ -108,10 +108,12 @@ pub fn capitals_beside(text: &str, names: &[Range<usize>]) -> Vec<Range<usize>> 
 /// Returns whether a word continues the name that starts at `first`.
 fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize) -> bool {
     let between = &text[words[i - 1].range.end..words[i].range.start];
+    let has_country = text[words[first].range.clone()].starts_with('+');
     let is_near = match between {
         " " => true,
         ". " => words[first..i].iter().all(|word| TITLES.contains(&&text[word.range.clone()])),
-        ") " => i == first + 1 && is_grouped(text, words, first),
+        " (" => i == first + 1 && has_country,
+        ") " => i == first + 1 + usize::from(has_country) && is_grouped(text, words, first),
         _ => false,
     };
     let (before, look) = (words[i - 1].look, words[i].look);
@@ -132,8 +134,35 @@ fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize) -> bool {
 /// Returns whether a number is the first group of a longer one: `+41 44 555`, `(415) 555-0132`.
 fn is_grouped(text: &str, words: &[NameWord], first: usize) -> bool {
     let range = &words[first].range;
-    text[range.clone()].starts_with('+') || (text[..range.start].ends_with('(') && text[range.end..].starts_with(") "))
+    text[range.clone()].starts_with('+')
+        || (text[..range.start].ends_with('(') && text[range.end..].starts_with(") "))
+        || is_spaced(text, words, first)
 }
+
+/// Returns whether a number is the first group of a telephone number or that of a card: `0682 507 6777`, `1637 8210 3361 1843`.
+fn is_spaced(text: &str, words: &[NameWord], first: usize) -> bool {
+    let is_digits = |word: &&NameWord| text[word.range.clone()].bytes().all(|byte| byte.is_ascii_digit());
+    let is_next = |one: &NameWord, other: &NameWord| text[one.range.end..other.range.start] == *" ";
+    let before = first.checked_sub(1).map(|at| &words[at]).filter(is_digits);
+    if before.is_some_and(|before| is_next(before, &words[first])) {
+        return false;
+    }
+    let mut groups: Vec<&NameWord> = Vec::new();
+    for word in words[first..].iter().take(MAX_GROUPS + 1).take_while(is_digits) {
+        if groups.last().is_some_and(|last| !is_next(last, word)) {
+            break;
+        }
+        groups.push(word);
+    }
+    let digits: usize = groups.iter().map(|word| word.range.len()).sum();
+    let is_card = groups.len() == 4 && groups.iter().all(|word| word.range.len() == 4);
+    let is_telephone = (2..=MAX_GROUPS).contains(&groups.len()) && TELEPHONE_DIGITS.contains(&digits);
+    is_card || is_telephone && text[words[first].range.start..].starts_with('0') && words[first].range.len() > 1
+}
+
+/// Most groups of a telephone number, and its digits.
+const MAX_GROUPS: usize = 6;
+const TELEPHONE_DIGITS: std::ops::RangeInclusive<usize> = 8..=12;
 
 /// Returns whether a number is the day of a date that goes on in words: `24 March 2033`.
 fn is_day(text: &str, words: &[NameWord], first: usize) -> bool {
@@ -314,12 +343,13 @@ fn is_stop(word: &str) -> bool {
     term.is_some_and(is_stop_word)
 }
 
-/// Returns where a name goes on behind an escaped end of line or tab, as in `cache\nRun`; a path of Windows has a lower-case letter
-/// there, or a drive before it.
+/// Returns where a name goes on behind an escaped end of line or tab, as in `cache\nRun`, `a.go\nb.go`; a path of Windows has a
+/// lower-case letter there behind a folder, or a drive before it.
 fn escape_in(word: &str) -> Option<usize> {
     let may_be = |at: &usize| {
         let behind = word[at + 1..].strip_prefix(['n', 'r', 't']);
-        behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_lowercase()))
+        let ends_file = || word[..*at].rsplit(['\\', '/']).next().is_some_and(|file| file.contains('.'));
+        behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_lowercase()) || ends_file())
     };
     let has_drive = matches!(word.as_bytes(), [drive, b':', b'\\', ..] if drive.is_ascii_alphabetic());
     word.match_indices('\\').map(|(at, _)| at).find(may_be).filter(|_| !has_drive)
@@ -430,6 +460,26 @@ mod tests {
     }
 
     #[test]
+    fn numbers_in_a_row_are_no_telephone_number() {
+        for text in ["10 20 30 40 50", "0.5 0612 31", "rows 01 02 03"] {
+            assert!(
+                found(text).iter().all(|name| !name.contains(' ') || name.starts_with("rows")),
+                "{text}: {:?}",
+                found(text)
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_ends_before_an_escaped_line_break() {
+        assert_eq!(
+            found(r"align_base_bucket.go\ndrain_open.go\njoin_column.go"),
+            ["align_base_bucket.go", "drain_open.go", "join_column.go"]
+        );
+        assert_eq!(found(r"src\net\read.cs"), [r"src\net\read.cs"]);
+    }
+
+    #[test]
     fn a_name_is_found_as_somebody_would_write_it_down() {
         for (text, name) in [
             ("It was OPS-1442 that was put on hold.", "OPS-1442"),
@@ -445,6 +495,10 @@ mod tests {
             ("it listens on port 48211 behind", "port 48211"),
             ("call +41 44 555 01 27 after six", "+41 44 555 01 27"),
             ("he answers at (415) 555-0132 now", "(415) 555-0132"),
+            ("call +1 (600) 555-8580 after six", "+1 (600) 555-8580"),
+            ("she is at 0682 507 6777 until six", "0682 507 6777"),
+            ("call 06 12 34 56 78 after six", "06 12 34 56 78"),
+            ("pay with 1637 8210 3361 1843, please", "1637 8210 3361 1843"),
             ("write to lena.k@firma.ch only", "lena.k@firma.ch"),
             ("they live in redis.internal:6380 since", "redis.internal:6380"),
             ("moved to bucket cold-storage-eu in spring", "cold-storage-eu"),
