@@ -98,15 +98,18 @@ pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
             fields.push(FieldSpan { start: at16(start), end: at16(at) });
             shape = spread(shape ^ 1);
         }
-        let mut before = 0;
-        while let Some(&byte) = bytes.get(at).filter(|byte| classes[usize::from(**byte)] == 0) {
-            let separator = if byte == b'\t' { b' ' } else { byte };
+        let mut is_behind_space = false;
+        loop {
+            let length = separator(&bytes[at..], classes);
+            let Some(&first) = bytes.get(at).filter(|_| length > 0) else { break };
+            let is_space = matches!(first, b' ' | b'\t');
             // Any number of spaces is one separator.
-            if separator != b' ' || before != b' ' {
-                shape = spread(shape ^ (u64::from(separator) << 8));
+            if !(is_space && is_behind_space) {
+                let of_separator = &bytes[at..at + length];
+                let bytes = if is_space { b" " } else { of_separator };
+                shape = bytes.iter().fold(shape, |shape, byte| spread(shape ^ (u64::from(*byte) << 8)));
             }
-            before = separator;
-            at += 1;
+            (is_behind_space, at) = (is_space, at + length);
         }
     }
     shape
@@ -154,15 +157,51 @@ fn run(bytes: &[u8], classes: &[u8; 256], is_of: impl Fn(u8) -> bool) -> usize {
 
 /// Returns the end of the field at `at`. Fields also end between digits and other scripts or currency signs: 耗时12毫秒, ¥12.
 fn field_end(bytes: &[u8], classes: &[u8; 256], mut at: usize) -> usize {
-    let class_at = |at: usize| bytes.get(at).map_or(0, |byte| classes[usize::from(*byte)]);
+    let class_at = |at: usize| {
+        let byte = bytes.get(at).filter(|_| separator(&bytes[at..], classes) == 0);
+        byte.map_or(0, |byte| classes[usize::from(*byte)])
+    };
     let mut class = class_at(at);
     while class != 0 {
-        at += run(&bytes[at..], classes, |other| other == class);
+        let end = at + run(&bytes[at..], classes, |other| other == class);
+        let mark = (at..end).find(|&at| class == WIDE && separator(&bytes[at..], classes) > 0);
+        at = mark.unwrap_or(end);
         let next = class_at(at);
         class = if class | next == DIGIT | WIDE { 0 } else { next };
     }
     at
 }
+
+/// Returns the bytes of the separator that some bytes start with, of the first character or none.
+fn separator(bytes: &[u8], classes: &[u8; 256]) -> usize {
+    match bytes {
+        [0x80..=0xff, ..] => bytes.first_chunk().filter(|mark| MARKS.contains(mark)).map_or(0, |mark| mark.len()),
+        [byte, ..] => usize::from(classes[usize::from(*byte)] == 0),
+        [] => 0,
+    }
+}
+
+/// Blank, comma, colon, semicolon, brackets and line of full width, and what else parts words in Chinese and Japanese.
+const MARKS: [[u8; 3]; 18] = [
+    *b"\xe3\x80\x80", // U+3000
+    *b"\xe3\x80\x81", // 、
+    *b"\xe3\x80\x82", // 。
+    *b"\xe3\x80\x8c", // 「
+    *b"\xe3\x80\x8d", // 」
+    *b"\xe3\x80\x90", // 【
+    *b"\xe3\x80\x91", // 】
+    *b"\xe3\x83\xbb", // ・
+    *b"\xef\xbc\x88", // （
+    *b"\xef\xbc\x89", // ）
+    *b"\xef\xbc\x8c", // ，
+    *b"\xef\xbc\x9a", // ：
+    *b"\xef\xbc\x9b", // ；
+    *b"\xef\xbc\x9d", // ＝
+    *b"\xef\xbd\x9c", // ｜
+    *b"\xe2\x86\x92", // →
+    *b"\xe2\x80\x94", // —
+    *b"\xe2\x80\xa6", // …
+];
 
 /// Returns a position in a line of at most [`super::LINE_BYTES`].
 fn at16(at: usize) -> u16 {

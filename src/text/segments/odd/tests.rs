@@ -80,6 +80,17 @@ fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
 }
 
 #[test]
+fn marks_of_full_width_separate_fields() {
+    let name = |i: usize| format!("{}{}", ["王", "李", "张", "刘"][i % 4], ["伟", "芳", "娜", "强", "敏"][i * 7 % 5]);
+    for mark in ["，", "、", "：", "；", "｜", "→", "\u{3000}"] {
+        let row = |i: usize, state: &str| [format!("{i:03}").as_str(), &name(i), "北京", state].join(mark);
+        assert_eq!(odd_among(|i| row(i, "阴性"), &[(61, &row(61, "阳性"))]), [row(61, "阳性")]);
+    }
+    let row = |i: usize, state: &str| format!("{i:03}{}（北京）{state}", name(i));
+    assert_eq!(odd_among(|i| row(i, "阴性"), &[(61, &row(61, "阳性"))]), [row(61, "阳性")]);
+}
+
+#[test]
 fn a_name_that_occurs_once_among_many_that_recur_is_odd() {
     let mut state = 5;
     let names: Vec<String> =
