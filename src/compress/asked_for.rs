@@ -140,15 +140,14 @@ impl Documents {
         for document in 0..self.documents.len() {
             let of = &self.documents[document];
             let naming = match of.author {
-                Author::Call => Some((self.result_of(draft, document), &*of.analysis.terms)),
-                Author::Result => {
-                    of.analysis.ranges().next().map(|(_, range)| (Some(document), &of.analysis.terms[range]))
-                }
+                Author::Call => Some(&*of.analysis.terms),
+                Author::Result => of.analysis.ranges().next().map(|(_, range)| &of.analysis.terms[range]),
                 _ => None,
             };
-            if let Some((Some(result), terms)) = naming.filter(|(_, terms)| has(terms).is_some()) {
+            if let Some(terms) = naming.filter(|terms| has(terms).is_some()) {
+                let result = if of.author == Author::Call { self.result_of(draft, document) } else { Some(document) };
                 let others: Vec<ShortTerm> = rare.iter().copied().filter(|term| !terms.contains(term)).collect();
-                meant.push((result, others));
+                meant.extend(result.map(|result| (result, others)));
             }
             let is_said = matches!(of.author, Author::User | Author::Assistant);
             let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
@@ -309,9 +308,7 @@ impl Documents {
     /// these may be rare. Of the evidence of English and Chinese meetings .629 and .623 stays at 25 % with two such parts, .625 and
     /// .607 with four, .624 and .622 without; of their answers .817 and .716, .821 and .705, .798 and .710. O(terms).
     fn find_likely(&mut self, all_messages: usize, question: usize) {
-        let of_question = self.documents.iter().filter(|document| document.message == question);
-        let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
-        let asked = Asked::of(terms.filter(|term| names_one(*term)));
+        let asked = Asked::of(self.terms_said(question));
         let idf = Idf::of(all_messages);
         let having = self.messages_with(&asked).into_iter().filter(|(_, messages)| *messages > 1);
         let mut weights: Vec<(ShortTerm, f32)> = having.map(|(term, messages)| (term, idf.at(messages - 1))).collect();
@@ -368,10 +365,14 @@ impl Documents {
 
     /// Returns the terms of the question that are rare in the other messages.
     fn rare_terms(&self, all_messages: usize, question: usize) -> Vec<ShortTerm> {
-        let said = |document: &&Document| document.message == question && document.author != Author::Call;
-        let of_question = self.documents.iter().filter(said);
-        let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
-        self.rare_of(terms.filter(|term| names_one(*term)), all_messages)
+        self.rare_of(self.terms_said(question), all_messages)
+    }
+
+    /// Returns the terms of a message's words that may name something.
+    fn terms_said(&self, message: usize) -> impl Iterator<Item = ShortTerm> {
+        let said = move |document: &&Document| document.message == message && document.author != Author::Call;
+        let terms = self.documents.iter().filter(said).flat_map(|document| &document.analysis.terms);
+        terms.copied().filter(|term| names_one(*term))
     }
 
     /// Returns those of some terms that a few messages have.

@@ -135,8 +135,7 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
         let edits = edits::in_reply(text);
         if draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
             all += text.len();
-            for commitment in commitments(text).iter().filter(|said| !edits.iter().any(|edit| meet(edit, &said.range)))
-            {
+            for commitment in commitments(text).iter().filter(|said| !is_edited(&edits, &said.range)) {
                 *by_certainty.entry(commitment.certainty).or_default() += commitment.range.len();
                 found.push(((entry, piece), commitment.clone()));
             }
@@ -155,8 +154,10 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
     found
 }
 
-fn meet(one: &Range<usize>, other: &Range<usize>) -> bool {
-    one.start < other.end && other.start < one.end
+/// Returns whether a sentence is in what a text changes.
+fn is_edited(edits: &[Range<usize>], said: &Range<usize>) -> bool {
+    let next = edits.partition_point(|edit| edit.end <= said.start);
+    edits.get(next).is_some_and(|edit| edit.start < said.end)
 }
 
 /// Returns the claims that are rare by their shares of what the user says, and whether they are few together.

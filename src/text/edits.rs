@@ -172,7 +172,7 @@ impl Written<'_> {
     fn line_start(&self, text: &str, position: usize) -> usize {
         let before = &text[..position];
         let is_escape = |&(at, _): &(usize, &str)| !json_string::ends_in_escape(&before[..at]);
-        let escape = before.rmatch_indices(r"\n").filter(|_| self.is_json).find(is_escape);
+        let escape = self.is_json.then(|| before.rmatch_indices(r"\n").find(is_escape)).flatten();
         let escape = escape.map_or(0, |(at, escape)| at + escape.len());
         before.rfind('\n').map_or(0, |at| at + 1).max(escape)
     }
@@ -180,8 +180,9 @@ impl Written<'_> {
     /// Returns the position behind the line at `position`, which is in no escape.
     fn line_end(&self, text: &str, position: usize) -> usize {
         let rest = &text[position..];
-        let mut escapes = json_string::escapes(rest).filter(|_| self.is_json);
-        let end = escapes.find(|escape| &rest.as_bytes()[escape.clone()] == br"\n").map_or(rest.len(), |at| at.end);
+        let is_break = |escape: &Range<usize>| &rest.as_bytes()[escape.clone()] == br"\n";
+        let escape = self.is_json.then(|| json_string::escapes(rest).find(is_break)).flatten();
+        let end = escape.map_or(rest.len(), |at| at.end);
         position + rest.as_bytes()[..end].iter().position(|byte| *byte == b'\n').map_or(end, |at| at + 1)
     }
 }

@@ -47,7 +47,7 @@ pub fn start(text: &str) -> usize {
 /// templates with a message of the user for it. Cline also sends what the editor shows.
 const OBSERVATIONS: [&str; 12] = [
     "OBSERVATION:",
-    "Observation:",
+    "Observation:\n",
     "EXECUTION RESULT of [",
     "<observation>",
     "<returncode>",
@@ -59,8 +59,10 @@ const OBSERVATIONS: [&str; 12] = [
     "<environment_details>",
     "[ERROR] You did not use a tool",
 ];
-/// How it ends in SWE-agent, which shows its prompt.
+/// How it ends in SWE-agent, which shows its state and prompt.
 const PROMPT: &str = "\nbash-$";
+const STATE: &str = "\n(Current directory: ";
+const MAX_STATE_BYTES: usize = 512;
 const SHELL: &str = "shell";
 /// Cline: "[read for 'a.py'] Result:", with a command of this many bytes at most.
 const RESULT: &str = "] Result:\n";
@@ -72,15 +74,15 @@ const OF_USER: [&str; 3] = ["<feedback>", "<answer>", "<user_message>"];
 pub fn observed_tool(text: &str) -> Option<&str> {
     let text = text.trim();
     let near = &text[..text.floor_char_boundary(MAX_CALL_BYTES)];
-    if OF_USER.iter().any(|tag| near.contains(tag)) {
-        return None;
-    }
     let call = near.strip_prefix('[').unwrap_or_default();
     let (tool, rest) = call.split_at(call.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(call.len()));
-    if rest.starts_with(RESULT) || rest.starts_with(" for '") && rest.contains(RESULT) {
-        return Some(tool);
-    }
-    (OBSERVATIONS.iter().any(|start| text.starts_with(start)) || text.ends_with(PROMPT)).then_some(SHELL)
+    let is_named = rest.starts_with(RESULT) || rest.starts_with(" for '") && rest.contains(RESULT);
+    let state = || &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_STATE_BYTES))..];
+    let is_of_shell = || {
+        OBSERVATIONS.iter().any(|start| text.starts_with(start)) || text.ends_with(PROMPT) && state().contains(STATE)
+    };
+    let tool = if is_named { tool } else { Some(SHELL).filter(|_| is_of_shell())? };
+    Some(tool).filter(|_| !OF_USER.iter().any(|tag| near.contains(tag)))
 }
 
 /// Returns whether a text with the role of a user is the result of a call. O(1).
@@ -195,7 +197,7 @@ mod tests {
     fn what_an_agent_hands_over_as_a_users_is_the_result_of_a_call() {
         for observed in [
             "OBSERVATION:\nfound 3 files",
-            "Observation: 21 degrees",
+            "Observation:\n21 degrees",
             "<returncode>0</returncode>\n<output>\nok\n</output>",
             "src/a.py:3: error\n(Open file: n/a)\n(Current directory: /repo)\nbash-$",
             "[read_file for 'src/a.py'] Result:\nimport os",
@@ -212,6 +214,8 @@ mod tests {
             "[Ada] Observation: it rains",
             "My observation: it rains.",
             "Run it in bash-$",
+            "Observation: it fails at night. Never restart it.",
+            "Never restart it. This is what I see:\nok\nbash-$",
             "",
         ] {
             assert!(!is_observation(said), "{said}");
