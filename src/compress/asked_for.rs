@@ -2,6 +2,7 @@
 //! and those that the model is about to take.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::iter;
 use std::ops::Range;
 
 use crate::select::Asked;
@@ -181,9 +182,7 @@ impl Documents {
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
         for (_, document, block, part) in found {
-            self.asked_for.push((block, part));
-            let below = self.parts_below(draft, document, part, asked);
-            self.asked_for.extend(below.into_iter().map(|part| (block, part)));
+            self.asked_for.extend(self.part_and_below(draft, (document, block, part), asked));
         }
         // All of what a call or a first line names, the newest first.
         meant.dedup_by_key(|(document, _)| *document);
@@ -192,9 +191,7 @@ impl Documents {
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate().filter(|_| !others.is_empty()) {
                 if most_of(&others, &analysis.terms[range]).is_some() {
-                    self.asked_for.push((block, part));
-                    let below = self.parts_below(draft, document, part, asked);
-                    self.asked_for.extend(below.into_iter().map(|part| (block, part)));
+                    self.asked_for.extend(self.part_and_below(draft, (document, block, part), asked));
                 }
             }
             self.asked_for.extend((0..analysis.parts.len()).map(|part| (block, part)));
@@ -335,8 +332,13 @@ impl Documents {
         self.asked_for.extend(best.into_iter().map(|(_, block, part)| (block, part)));
     }
 
-    /// Returns the parts of the function, of code, that a part with what is asked for opens.
-    fn parts_below(&self, draft: &Draft<'_, '_>, document: usize, part: usize, asked: &Asked) -> Vec<usize> {
+    /// Returns a part with what is asked for, then those of the function, of code, that it opens.
+    fn part_and_below(
+        &self,
+        draft: &Draft<'_, '_>,
+        (document, block, part): (usize, usize, usize),
+        asked: &Asked,
+    ) -> Vec<(usize, usize)> {
         let Place { entry, piece, .. } = self.places[document];
         let (text, analysis) = (draft.text(entry, piece), &self.documents[document].analysis);
         let mut at = None;
@@ -348,7 +350,8 @@ impl Documents {
             });
         }
         let record = at.and_then(|at| segments::record(text, at)).unwrap_or_default();
-        analysis.parts_in(&record).filter(|&other| other != part).collect()
+        let below = analysis.parts_in(&record).filter(|&other| other != part);
+        iter::once(part).chain(below).map(|part| (block, part)).collect()
     }
 
     /// Returns the document of the result of a call.

@@ -12,7 +12,7 @@ use super::bytes::{
 };
 use super::dates::{Spelling, spellings};
 use super::spelling::{cyrillic_stem, grouped, in_ascii};
-use super::stop_list::{MAX_STEM, is_stop_word};
+use super::stop_list::{MAX_STEM, is_stop_stem};
 
 /// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
 /// to them.
@@ -344,11 +344,11 @@ fn stem(word: &[u8]) -> usize {
 
 /// Returns the hash of the stem of the first `length` bytes. Where that would be a stop word only an "s" goes, or nothing.
 fn hash_of_stem(bytes: &[u8], length: usize) -> u64 {
-    let end = stem(&bytes[..length]);
-    let is_other = |end: usize| end < length && end <= MAX_STEM && is_stop_word(hash_within(bytes, end));
-    let plural = length - usize::from(bytes[..length].ends_with(b"s"));
-    let end = [end, plural].into_iter().find(|&end| !is_other(end)).unwrap_or(length);
-    hash_within(bytes, end)
+    let word = &bytes[..length];
+    let hash_of = |end| Some(hash_within(bytes, end)).filter(|hash| end > MAX_STEM || !is_stop_stem(*hash));
+    let (end, plural) = (stem(word), length - usize::from(word.ends_with(b"s")));
+    let shorter = [end, plural].into_iter().take_while(|&end| end < length).find_map(hash_of);
+    shorter.unwrap_or_else(|| hash_within(bytes, length))
 }
 
 /// Letters from which on a word is a long one.
