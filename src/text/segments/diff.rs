@@ -172,8 +172,7 @@ fn compare(text: &str, units: &[Unit], files: &[File], classes: &mut [Class]) {
         // A long hunk has a pattern of its own: a new file of settings or rows.
         let own = odd::pattern_of(changed(hunk).map(|i| (i, units[i].said(text))));
         is_other[file] |= like.is_none() && own.as_ref().is_none_or(|own| !own.odd.is_empty());
-        let usual =
-            own.into_iter().flat_map(|own| own.usual.into_iter().filter(move |i| own.odd.binary_search(i).is_err()));
+        let usual = own.into_iter().flat_map(|own| own.usual);
         repeats.extend(usual.skip(SHOWN).map(|i| (i, Class::Plain)));
     }
     for (line, class) in repeats {

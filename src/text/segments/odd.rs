@@ -9,6 +9,7 @@
 mod column;
 mod fields;
 mod kinds;
+mod sequence;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
 use fields::{FieldSpan, FieldValue, Fields, has_amounts, read, spread};
 use kinds::{Kinds, kinds};
+use sequence::{Once, ids};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -76,7 +78,7 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     let compared = Compared::new(&lines, Fields::Words);
     let mut usual = Usual::of(&compared)?;
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
-    let Differing { of_other_shape, by_column, usual: usual_lines } = usual.compare(&compared);
+    let Differing { of_other_shape, by_column, doubles, usual: mut usual_lines } = usual.compare(&compared);
     let mut odd = few_of_each(of_other_shape, by_column, most);
     // Of many different names a part may still be the same in all: `lib-curl/bookworm`.
     if usual.columns.iter().any(FieldColumn::is_open) {
@@ -86,10 +88,12 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
             let others = by_column.iter_mut().zip(&usual.are_few_parts).filter(|(_, is_few_part)| !**is_few_part);
             others.for_each(|(of_column, _)| of_column.clear());
             odd.extend(few_of_each(of_other_shape, by_column, most));
-            odd.sort_unstable();
-            odd.dedup();
         }
     }
+    odd.extend(doubles.into_iter().chain(sequence::breaks(&lines)));
+    odd.sort_unstable();
+    odd.dedup();
+    usual_lines.retain(|line| odd.binary_search(line).is_err());
     Some(Pattern { odd, usual: usual_lines })
 }
 
@@ -138,6 +142,8 @@ fn sampled(nth: usize, step: usize, lines: usize) -> usize {
 struct Differing {
     of_other_shape: Vec<usize>,
     by_column: Vec<Vec<OddField>>,
+    /// Both of those whose ids are the same.
+    doubles: Vec<usize>,
     /// Those that do not.
     usual: Vec<usize>,
 }
@@ -150,7 +156,7 @@ struct OddField {
     value: FieldValue,
 }
 
-/// Returns the odd lines, in order. Another shape of more than `most` lines is not odd; of such a column only the ends are.
+/// Returns the odd lines. Another shape of more than `most` lines is not odd; of such a column only the ends are.
 fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<OddField>>, most: usize) -> Vec<usize> {
     let mut odd = of_other_shape;
     if odd.len() > most {
@@ -172,8 +178,6 @@ fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<OddField>>, most: 
         }
         odd.extend(of_column.into_iter().map(|field| field.line));
     }
-    odd.sort_unstable();
-    odd.dedup();
     odd
 }
 
@@ -245,6 +249,8 @@ impl<'t> Sample<'t> {
 /// The usual shapes of a text's lines.
 struct Usual {
     shapes: HashMap<u64, ShapeColumns, BuildMixedHasher>,
+    /// By shape: the fields that are ids, whatever the kind of the line.
+    ids: HashMap<u64, Vec<(usize, Once)>, BuildMixedHasher>,
     columns: Vec<FieldColumn>,
     /// By column: whether it has parts of words, of a few values, or few values of a kind that such a part tells.
     are_few_parts: Vec<bool>,
@@ -283,8 +289,13 @@ impl Usual {
             return None;
         }
         let is_only = same().nth(1).is_none();
-        let mut usual =
-            Self { shapes: HashMap::default(), columns: Vec::new(), are_few_parts: Vec::new(), is_by_part: false };
+        let mut usual = Self {
+            shapes: HashMap::default(),
+            columns: Vec::new(),
+            ids: HashMap::default(),
+            are_few_parts: Vec::new(),
+            is_by_part: false,
+        };
         for same in same() {
             let (shape, lines) = (same[0].0, same.iter().map(|&(_, nth)| nth).collect::<Vec<_>>());
             let word = |nth: usize| match FieldValue::of(sample.line(nth).field(0)?) {
@@ -306,6 +317,9 @@ impl Usual {
                 ShapeColumns::Whole(usual.columns_of(sample, &lines, 0, step))
             };
             usual.shapes.insert(shape, known);
+            let field = |at: usize| lines.iter().filter_map(move |&nth| sample.line(nth).field(at));
+            let fields = 0..sample.line(lines[0]).fields.len();
+            usual.ids.insert(shape, fields.filter_map(|at| Some((at, ids(field(at))?))).collect());
         }
         Some(usual)
     }
@@ -350,11 +364,15 @@ impl Usual {
             for (field, column) in line.fields.iter().zip(columns.clone()) {
                 compare(column, field.of(line.text));
             }
+            for (at, ids) in self.ids.get_mut(&line.shape).into_iter().flatten() {
+                line.field(*at).into_iter().for_each(|field| ids.see(field, i));
+            }
             if is_usual {
                 usual_lines.push(i);
             }
         }
-        Differing { of_other_shape, by_column, usual: usual_lines }
+        let doubles = self.ids.values().flatten().flat_map(|(_, ids)| ids.doubles()).copied().collect();
+        Differing { of_other_shape, by_column, doubles, usual: usual_lines }
     }
 
     /// Adds the columns of lines of one shape, by kind if they are of several; a kind may be of several again.

@@ -295,7 +295,7 @@ pub fn with_classes(text: &str, classes: &[Class], archive_path: Option<&str>) -
 fn a_log_keeps_its_error_and_says_what_repeats() {
     let mut log = String::from("starting the run of all workers, please wait\n");
     log += &numbered(0..120, |i| {
-        format!("2026-05-01T10:{:02}:00 INFO worker-{} processed batch {} ok\n", i % 60, i % 4, i * 37)
+        format!("2026-05-01T{}:{:02}:00 INFO worker-{} processed batch {} ok\n", 10 + i / 60, i % 60, i % 4, i * 37)
     });
     log +=
         "Traceback (most recent call last):\n  File 'x.py', line 7\nE123456: assertion failed in step 7\nexit code 1";

@@ -40,6 +40,8 @@ const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
 const OF_ZERO: f64 = 4.0;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
+/// Steps of one size behind which one of another is a gap.
+const MIN_STEPS: usize = 16;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
 
 /// Returns the number of sampled lines that may themselves be odd.
@@ -237,6 +239,16 @@ struct Counting {
     before: f64,
     /// Whether the one before was out of sequence.
     is_behind: bool,
+    /// How they rise, and how often they did so; half of it where they rose otherwise.
+    usual: Step,
+    times: usize,
+}
+
+/// A number behind another.
+#[derive(Clone, Copy)]
+struct Step {
+    by: f64,
+    lines: usize,
 }
 
 impl Counting {
@@ -251,13 +263,33 @@ impl Counting {
         let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lines = f64::from(count(sampled.count * sampled.step));
         let counts = turns <= 1 && anew <= 1 && COUNTED_BY.contains(&((largest - smallest) / lines));
-        counts.then_some(Self { last: (f64::NEG_INFINITY, 0), before: f64::NEG_INFINITY, is_behind: false })
+        counts.then_some(Self {
+            last: (f64::NEG_INFINITY, 0),
+            before: f64::NEG_INFINITY,
+            is_behind: false,
+            usual: Step { by: 0.0, lines: 1 },
+            times: 0,
+        })
     }
 
     /// Calls `odd` with the line whose number is not between its neighbours: this line, the one before, or both if they are
-    /// equal. A second smaller number in a row is a restart.
+    /// equal, and with one behind a gap. A second smaller number in a row is a restart.
     fn see(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) {
         if number > self.last.0 || self.is_behind {
+            let step = Step { by: number - self.last.0, lines: line.saturating_sub(self.last.1) };
+            let is_usual = (step.by - self.usual.by).abs() < f64::EPSILON;
+            if is_usual {
+                self.times += 1;
+            } else if self.times >= MIN_STEPS {
+                // Between two that are farther apart in the text something else may be counted.
+                if step.lines <= self.usual.lines {
+                    // The wider, the odder, if there are many.
+                    odd(step.by, line);
+                }
+                self.times /= 2;
+            } else {
+                (self.usual, self.times) = (step, 1);
+            }
             self.before = if self.is_behind { f64::NEG_INFINITY } else { self.last.0 };
             self.last = (number, line);
             self.is_behind = false;

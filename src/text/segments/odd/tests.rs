@@ -201,8 +201,9 @@ fn a_number_out_of_turn_is_odd_where_numbers_count_and_do_not_begin_anew() {
         odd(&text, &units(&text, false, |_| 0))
     };
     assert_eq!(odd_in(&|i| i), Vec::<usize>::new());
-    assert_eq!(odd_in(&|i| if i == 700 { 41 } else { i }), [700]);
-    assert_eq!(odd_in(&|i| if i == 700 { 1900 } else { i }), [700]);
+    // The line that says the same stands out, too.
+    assert_eq!(odd_in(&|i| if i == 700 { 41 } else { i }), [41, 700]);
+    assert_eq!(odd_in(&|i| if i == 700 { 1900 } else { i }), [700, 1900]);
     // Which of two is the wrong one, nobody knows.
     assert_eq!(odd_in(&|i| if i == 700 { 699 } else { i }), [699, 700]);
     assert_eq!(odd_in(&|i| i % 1100), Vec::<usize>::new());
@@ -259,7 +260,7 @@ fn odd_of_kinds(
         number if number % 100 < share => one(number / 100),
         number => other(number / 100),
     };
-    let time = |i: usize| format!("2026-11-20 08:{:02}:{:02}", i * 7 / 60 % 60, i * 7 % 60);
+    let time = |i: usize| format!("2026-11-20 {:02}:{:02}:{:02}", 8 + i * 7 / 3600, i * 7 / 60 % 60, i * 7 % 60);
     let text = (0..900).map(|i| format!("{} {}", time(i), line(i))).collect::<Vec<_>>().join("\n");
     let units = units(&text, false, |_| 0);
     odd(&text, &units).into_iter().map(|i| units[i].line(&text)[20..].to_owned()).collect()
@@ -389,4 +390,34 @@ fn of_few_lines_a_value_is_odd_beside_one_that_the_others_have() {
     let units = units(&text, false, |_| 0);
     let odd: Vec<&str> = odd(&text, &units).into_iter().map(|i| units[i].line(&text)).collect();
     assert_eq!(odd, [source(20)]);
+}
+
+#[test]
+fn where_a_sequence_breaks_the_line_is_odd() {
+    let clock = |seconds: usize| format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let id = |i: usize| format!("TX-{:08x}", mixed(&mut (i as u64)));
+    let odd_lines = |line: &dyn Fn(usize) -> String| {
+        let text = (0..300).map(line).collect::<Vec<_>>().join("\n");
+        odd(&text, &units(&text, false, |_| 0))
+    };
+    let at = |i: usize, before: usize, behind: usize| if i < 140 { before } else { behind };
+    let number = |i: usize| format!("{},{},paid", 7000 + at(i, i, i + 1), 10 + i * 7 % 50);
+    assert_eq!(odd_lines(&number), [140]);
+    for behind in [43_000, 18_000] {
+        let line = |i: usize| format!("{} job {} done", clock(at(i, 32_000, behind) + 7 * i), 1000 + i * 37 % 900);
+        assert_eq!(odd_lines(&line), [140], "{behind}");
+        assert_eq!(odd_lines(&|i| line(299 - i)), [159], "{behind}");
+    }
+    // Past midnight, with and without a date.
+    let night = |i: usize| 86_000 + 7 * i;
+    assert_eq!(odd_lines(&|i| format!("{} job {} done", clock(night(i)), 1000 + i * 37 % 900)), [0; 0]);
+    let dated =
+        |i: usize| format!("2026-03-{:02}T{}Z job {} done", 4 + night(i) / 86_400, clock(night(i)), i * 37 % 900);
+    assert_eq!(odd_lines(&dated), [0; 0]);
+    let twice = |i: usize| if i == 140 { 120 } else { i };
+    assert_eq!(odd_lines(&|i| format!("{} booked {}", id(twice(i)), i * 37 % 900)), [120, 140]);
+    assert_eq!(
+        odd_lines(&|i| format!("entry {} of {}", 50 + twice(i) * 7919 % 10_007, 50 + twice(i) * 31 % 97)),
+        [120, 140]
+    );
 }
