@@ -64,9 +64,11 @@ pub fn form(text: &str) -> Detected {
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
     let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
     let is_report = || {
+        // Before its first message a compiler says how far it is.
+        let Some(first) = lines.iter().position(|line| report::is_message(line)) else { return false };
+        let lines = &lines[first..];
         lines.iter().filter(|line| report::is_excerpt(line)).count() * 4 >= lines.len()
-            && reaches(&lines, 60, &report::is_of_report)
-            && lines.iter().any(|line| report::is_message(line))
+            && reaches(lines, 60, &report::is_of_report)
     };
     let form = |kind| Detected { kind, is_numbered, is_prose: false, is_report: false };
     let Some(first) = lines.first() else { return form(Kind::Plain) };

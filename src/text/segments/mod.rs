@@ -184,9 +184,7 @@ impl Segments {
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
-        if form.is_report {
-            report::errors_first(text, &units, &mut classes);
-        }
+        let are_few_errors = form.is_report && report::errors_first(text, &units, &mut classes);
         // Around the user's sentences a fence without the other would open or close something else. In all texts: recall at 50 %
         // .900 -> .898.
         let of_cut = units.iter().zip(&mut classes).filter(|_| !cuts.is_empty());
@@ -214,7 +212,7 @@ impl Segments {
             }
             // Errors in lines of the pattern, as warnings of each module, hide the others.
             let errors = pattern.usual.into_iter().filter(|&line| classes[line] == Class::Error);
-            for line in errors.skip(USUAL_ERRORS).collect::<Vec<_>>() {
+            for line in errors.skip(if are_few_errors { usize::MAX } else { USUAL_ERRORS }).collect::<Vec<_>>() {
                 classes[line] = Class::NearError;
             }
             let odd: Vec<usize> = (0..units.len()).filter(|&line| classes[line].stands_out()).collect();

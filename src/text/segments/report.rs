@@ -55,12 +55,13 @@ fn without_place(line: &str) -> &str {
     said.trim_start()
 }
 
-/// Sets the excerpts and notes of errors to [`Class::Error`], and warnings beside errors to lines like others. O(n).
-pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) {
+/// Sets the excerpts and notes of errors to [`Class::Error`], and warnings beside errors to lines like others, if there are
+/// errors, but few. Returns whether there are. O(n).
+pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) -> bool {
     let messages: Vec<Option<Message>> = units.iter().map(|unit| started_by(without_place(unit.line(text)))).collect();
     let errors = messages.iter().filter(|message| **message == Some(Message::Error)).count();
     if errors == 0 || errors > MAX_ERRORS {
-        return;
+        return false;
     }
     let (mut of, mut lines) = (None, 0);
     for ((unit, message), class) in units.iter().zip(messages).zip(classes) {
@@ -80,6 +81,7 @@ pub fn errors_first(text: &str, units: &[Unit], classes: &mut [Class]) {
             _ => {}
         }
     }
+    true
 }
 
 #[cfg(test)]
@@ -111,5 +113,24 @@ mod tests {
             found.contains("no member") && found.contains("return o->prize") && !found.contains("unused"),
             "{found}"
         );
+    }
+
+    #[test]
+    fn the_progress_of_a_build_and_errors_of_one_kind_hide_no_error() {
+        let of = |line: &dyn Fn(usize) -> String, count| (0..count).map(line).collect::<String>();
+        let progress = of(&|i| format!("   Compiling crate_{i} v0.{i}.1\n"), 30);
+        let message = |head: &str, i: usize, label: &str| {
+            format!(
+                "{head}\n  --> src/m{i}.rs:{i}:9\n   |\n{i} |     let x_{i} = f();\n   |         ^^^ {label}{i}\n\n"
+            )
+        };
+        let warnings = of(&|i| message(&format!("warning: unused variable: `x_{i}`"), i, "help: use _x"), 12);
+        let errors = of(&|i| message("error[E0308]: mismatched types", 50 + i, "expected T, found U"), 5);
+        let end = "error: could not compile `acme` (lib) due to 5 previous errors; 24 warnings emitted\n";
+        let found = standing_out(&[&progress, &warnings, &errors, &warnings, end].concat()).join("\n");
+        for i in 50..55 {
+            assert!(found.contains(&format!("let x_{i} =")) && found.contains(&format!("found U{i}")), "{i}: {found}");
+        }
+        assert!(!found.contains("unused"), "{found}");
     }
 }
