@@ -37,10 +37,29 @@ pub fn start(text: &str) -> usize {
     let mut start = context.map_or(0, |context| context.end);
     for _ in 0..MAX_ADDRESSES {
         let rest = text[start..].trim_start();
-        let Some(end) = address(rest) else { break };
+        let Some(end) = address(rest).filter(|_| spoken(rest).is_none()) else { break };
         start = text.len() - rest.len() + end;
     }
     start
+}
+
+/// Parts of labels of what was spoken, in lower case. Source: nanobot 0.1.3 to 0.3.5, `[transcription: …]` of Telegram, Slack and
+/// others; the names of voice messages elsewhere.
+const SPOKEN: [&str; 9] = ["transcri", "voice", "audio", "speech", "sprach", "голос", "语音", "語音", "音声"];
+const MAX_LABEL_BYTES: usize = 40;
+
+/// Returns the range of the words in a line that says that they were spoken: `[transcription: Never call me.]`. The bracket may
+/// close in a later line. `None` for a file's name. O(1) but for white space.
+pub fn spoken(line: &str) -> Option<Range<usize>> {
+    let behind = line.trim_start().strip_prefix('[')?;
+    let colon = behind[..behind.floor_char_boundary(MAX_LABEL_BYTES)].find([':', '：'])?;
+    let label = behind[..colon].to_lowercase();
+    let words = behind[colon..].trim_start_matches([':', '：']).trim_start();
+    let start = line.len() - words.len();
+    let words = words.lines().next()?.trim_end();
+    let words = words.strip_suffix(']').unwrap_or(words);
+    let is_name = words.is_ascii() && !words.contains(' ');
+    (!is_name && SPOKEN.iter().any(|part| label.contains(part))).then_some(start..start + words.len())
 }
 
 /// How the result of a call begins in agents that write their calls as text: `ReAct`, SWE-agent, `OpenHands`, mini-swe-agent, and chat
@@ -190,6 +209,21 @@ mod tests {
                 let whole = format!("{before}{text}");
                 assert_eq!(whole[start(&whole)..].trim(), text, "{whole}");
             }
+        }
+    }
+
+    #[test]
+    fn what_was_spoken_is_told_from_its_label() {
+        let words = |line| spoken(line).map(|range| &line[range]);
+        assert_eq!(words("[transcription: Never call me.]"), Some("Never call me."));
+        assert_eq!(words("[语音转文字：以后别给我打电话]\n"), Some("以后别给我打电话"));
+        assert_eq!(words("[Voice message: never call me"), Some("never call me"));
+        for other in ["[voice: /root/a.ogg]", "[info: all is well]", "transcription: it rains", "[voice] it rains", "["]
+        {
+            assert_eq!(words(other), None, "{other}");
+        }
+        for text in ["[transcription: 别叫我]", "[transcription: Never call me.]\n[image: a.png]"] {
+            assert_eq!(start(text), 0, "{text}");
         }
     }
 

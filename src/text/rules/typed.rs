@@ -26,6 +26,9 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         if range.contains(&start) && start > range.start {
             range = start..start + without_tag(&text[start..range.end]).len();
         }
+        if let Some(words) = envelope::spoken(&text[range.clone()]) {
+            range = range.start + words.start..range.start + words.end;
+        }
         let line = &text[range.clone()];
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
