@@ -16,8 +16,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::bytes::FIRST_WIDE;
-use super::envelope::is_observation;
-use super::sentences::sentences;
+use super::envelope::{is_observation, names_speaker};
+use super::sentences::{clauses, sentences};
 use changes::raise_changes;
 use claim::claim;
 use forms::Form;
@@ -30,6 +30,10 @@ pub use typed::typed;
 
 /// Longest rule; longer sentences are pasted.
 const MAX_RULE_BYTES: usize = 400;
+
+/// A sentence that runs on is shown whole for what it claims up to so many bytes, and a clause of it with its neighbours.
+const MAX_WHOLE_BYTES: usize = 240;
+const MAX_WITH_NEIGHBOURS_BYTES: usize = 160;
 
 /// Most bytes of a speaker's name before a sentence.
 const MAX_SPEAKER_BYTES: usize = 48;
@@ -172,6 +176,8 @@ pub fn said(text: &str) -> Said {
     let mut this = Said::default();
     let (middle, mut far, mut far_from) = (middle(text), Far::default(), None);
     let head = head(text);
+    // In a record of a meeting all sentences run on: cut at clauses, of its evidence .619 stays in Chinese at 25 % in place of .623.
+    let may_run_on = !names_speaker(text);
     for line in typed(text) {
         let is_far = middle.start <= line.start && line.end <= middle.end;
         let is_apart = is_far && stands_alone(text, &line);
@@ -192,21 +198,52 @@ pub fn said(text: &str) -> Said {
             continue;
         }
         for sentence in sentences_in(text, line.clone()) {
-            let claim = claim(&text[sentence.clone()]);
-            if !is_far {
-                this.add_sentence(text, &sentence, claim);
-            }
-            let Some(claim) = claim else { continue };
-            if !is_far {
-                this.claims.push((claim, sentence));
-            } else if matches!(claim, Claim::Rule | Claim::Fact) {
-                far.push(claim, sentence, is_apart);
+            for Claimed { claim, clause, shown } in claims_in(text, sentence, may_run_on) {
+                if !is_far {
+                    this.add_sentence(text, &clause, claim);
+                }
+                let Some(claim) = claim else { continue };
+                if !is_far {
+                    this.claims.push((claim, shown));
+                } else if matches!(claim, Claim::Rule | Claim::Fact) {
+                    far.push(claim, shown, is_apart);
+                }
             }
         }
     }
     let at = far_from.unwrap_or_default();
     this.claims.splice(at..at, far.of_user(middle.len()));
     this
+}
+
+/// A sentence or a clause with what it claims.
+struct Claimed {
+    claim: Option<Claim>,
+    clause: Range<usize>,
+    /// What is shown for it.
+    shown: Range<usize>,
+}
+
+/// Returns what a sentence claims: one that runs on by its clauses, each shown with its neighbours.
+fn claims_in(text: &str, sentence: Range<usize>, may_run_on: bool) -> Vec<Claimed> {
+    let whole = Claimed { claim: claim(&text[sentence.clone()]), clause: sentence.clone(), shown: sentence.clone() };
+    let is_short = whole.claim >= Some(Claim::Fact) && sentence.len() <= MAX_WHOLE_BYTES;
+    let clauses = if may_run_on && !is_short { clauses(text, sentence.clone()) } else { Vec::new() };
+    if clauses.len() < 2 {
+        return vec![whole];
+    }
+    let mut from = sentence.start;
+    let mut claimed = Vec::with_capacity(clauses.len());
+    for (nth, clause) in clauses.iter().enumerate() {
+        let claim = claim(&text[clause.clone()]).filter(|claim| *claim >= Claim::Wish && clause.start >= from);
+        let start = nth.checked_sub(1).map_or(clause.start, |before| clauses[before].start.max(from));
+        let end = clauses.get(nth + 1).map_or(clause.end, |behind| behind.end);
+        let wider = [start..end, start..clause.end, clause.clone()];
+        let shown = wider.into_iter().find(|range| range.len() <= MAX_WITH_NEIGHBOURS_BYTES).unwrap_or(clause.clone());
+        from = if claim.is_some() { shown.end } else { from };
+        claimed.push(Claimed { claim, clause: clause.clone(), shown });
+    }
+    if claimed.iter().any(|clause| clause.claim.is_some()) { claimed } else { vec![whole] }
 }
 
 impl Said {
@@ -614,5 +651,38 @@ mod tests {
             assert_eq!(found(&none), Vec::<&str>::new());
         }
         assert_eq!(found("1. Look\n- don't push\n* Do not rebase"), ["- don't push", "* Do not rebase"]);
+    }
+
+    #[test]
+    fn a_rule_in_a_sentence_that_runs_on_is_found_by_its_clause() {
+        for (between, rule) in [
+            (", ", "from now on never call me before ten"),
+            (" and ", "please never call me before ten"),
+            ("，", "以后都不要给我发语音"),
+            (" ", "以后都不要给我发语音"),
+        ] {
+            let is_english = rule.is_ascii();
+            let chat = if is_english {
+                "the bus was late again in the rain today"
+            } else {
+                "今天公交车又晚点了很久"
+            };
+            for side in [3, 6, 12] {
+                let side = [chat].repeat(side).join(between);
+                let text = [&*side, rule, &*side].join(between);
+                let said = said(&text);
+                let shown: Vec<&str> = said
+                    .claims
+                    .iter()
+                    .filter(|(claim, _)| *claim == Claim::Rule)
+                    .map(|(_, at)| &text[at.clone()])
+                    .collect();
+                assert!(matches!(&shown[..], [shown] if shown.contains(rule) && shown.len() <= MAX_WHOLE_BYTES), "{shown:?}");
+            }
+        }
+        // What everybody says in a meeting stays as it is.
+        let text =
+            format!("Ann: {}", ["we look at it", "never again", "so it goes on and on", "well"].repeat(9).join(", "));
+        assert!(said(&text).claims.iter().all(|(_, at)| at.len() > 160));
     }
 }
