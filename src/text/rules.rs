@@ -677,7 +677,10 @@ mod tests {
                     .filter(|(claim, _)| *claim == Claim::Rule)
                     .map(|(_, at)| &text[at.clone()])
                     .collect();
-                assert!(matches!(&shown[..], [shown] if shown.contains(rule) && shown.len() <= MAX_WHOLE_BYTES), "{shown:?}");
+                assert!(
+                    matches!(&shown[..], [shown] if shown.contains(rule) && shown.len() <= MAX_WHOLE_BYTES),
+                    "{shown:?}"
+                );
             }
         }
         // What everybody says in a meeting stays as it is.

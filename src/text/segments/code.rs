@@ -16,8 +16,7 @@ pub fn without_number(line: &str) -> Option<&str> {
         return None;
     }
     let rest = &start[digits..];
-    let rest =
-        rest.strip_prefix(['\t', '→', '|']).or_else(|| rest.strip_prefix(": ")).or_else(|| rest.strip_prefix(":\t"));
+    let rest = ["\t", "→", "| ", "|", ": ", ":\t"].iter().find_map(|behind| rest.strip_prefix(behind));
     let rest = rest.or_else(|| start[digits..].strip_prefix("\\t"));
     // A search prints `12-` and `12:` around a hit in one file; `12:30` is a time.
     let marked =

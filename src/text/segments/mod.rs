@@ -191,16 +191,15 @@ impl Segments {
         for (_, class) in of_cut.filter(|(unit, _)| unit.opens && is_fence(unit.line(text))) {
             *class = class.or(Class::Header);
         }
-        // Among similar lines a comment is not noise, and only the first header, or one that ends all, counts.
+        // Among similar lines a comment is not noise, and only the first header counts.
         let head = classes.iter().position(|class| *class == Class::Header);
-        let is_end = |line: usize, class: Class| class == Class::Header && line + 1 == units.len();
         let pattern = odd::pattern(text, &units);
         let records = LazyCell::new(|| Records::of(text, &units));
         let has_pattern = pattern.is_some() || form.is_report;
         if let Some(pattern) = pattern {
             // The lines of a diff are compared by kind, and its context with nothing.
             for line in pattern.odd.into_iter().filter(|_| form.kind != Kind::Diff) {
-                if scans[line].words > 0 && head != Some(line) && !is_end(line, classes[line]) {
+                if scans[line].words > 0 && head != Some(line) {
                     classes[line] = classes[line].or(Class::Outlier);
                 }
             }

@@ -496,3 +496,25 @@ fn the_records_of_one_line_of_markup_are_compared() {
         assert!(out.contains("1041") && out.contains("failed") && out.len() < 300, "{out}");
     }
 }
+#[test]
+fn the_last_line_of_a_log_is_odd_like_any_other() {
+    let line = |i: usize| format!("[INFO] job {} done in {} ms\n", 40_000 + i * 7919 % 50_000, 20 + i * 37 % 60);
+    let log = numbered(0..300, line);
+    assert_eq!(class_of(&format!("{log}[INFO] job 43211 booked twice"), "booked twice"), Class::Outlier);
+    let last = line(300);
+    assert_eq!(class_of(&format!("{log}{last}"), &last), Class::Header);
+}
+
+#[test]
+fn a_line_with_another_indentation_is_odd_behind_any_numbers() {
+    let words = ["copy", "link", "scan", "move", "pack"];
+    for behind in ["", "| ", "|", "→", "\t"] {
+        let line = |i: usize| {
+            let number = if behind.is_empty() { String::new() } else { format!("{}{behind}", i + 1) };
+            let indentation = if i == 150 { "    " } else { "" };
+            format!("{number}{indentation}{} part: {} {}\n", words[i % 5], words[i * 7 % 4], i * 37 % 99)
+        };
+        let text = numbered(0..300, line);
+        assert_eq!(class_of(&text, line(150).trim_end()), Class::Outlier, "{behind:?}");
+    }
+}
