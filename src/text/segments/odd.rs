@@ -9,6 +9,7 @@
 mod column;
 mod fields;
 mod kinds;
+mod scripts;
 mod sequence;
 
 use std::collections::HashMap;
@@ -90,7 +91,7 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
             odd.extend(few_of_each(of_other_shape, by_column, most));
         }
     }
-    odd.extend(doubles.into_iter().chain(sequence::breaks(&lines)));
+    odd.extend(doubles.into_iter().chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)));
     odd.sort_unstable();
     odd.dedup();
     usual_lines.retain(|line| odd.binary_search(line).is_err());

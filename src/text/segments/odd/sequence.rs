@@ -9,9 +9,9 @@ use super::column::strange;
 use crate::tokens::{BuildMixedHasher, content_seed};
 
 /// Fewer lines do not tell what is usual.
-const MIN_SEQUENCE: usize = 32;
+pub(super) const MIN_SEQUENCE: usize = 32;
 /// Breaks of one kind, at most: more are usual themselves.
-const MAX_BREAKS: usize = 2;
+pub(super) const MAX_BREAKS: usize = 2;
 /// One line in so many may have no clock.
 const WITHOUT_CLOCK_IN: usize = 10;
 /// Bytes in which the clock of a line ends: behind a date of RFC 5424 or of Apache.

@@ -421,3 +421,19 @@ fn where_a_sequence_breaks_the_line_is_odd() {
         [120, 140]
     );
 }
+
+#[test]
+fn a_line_in_a_script_of_its_own_is_odd() {
+    let words = ["lemon", "cedar", "basket", "copper", "violet", "harbor", "window", "garden"];
+    let chat = |i: usize| {
+        let said: Vec<&str> = (0..3 + i % 6).map(|nth| words[(i * 7 + nth * 3) % 8]).collect();
+        format!("<{}> {}", ["anna", "boris", "carla"][i % 3], said.join(" "))
+    };
+    for said in ["завтра сервер выключат", "garden fÃ¼r harbor", "lemon \u{fffd} cedar", "غدا نغلق", "कल बंद"]
+    {
+        let odd = format!("<anna> {said}");
+        assert_eq!(odd_among(chat, &[(61, &odd)]), [odd]);
+    }
+    let french = |i: usize| format!("{} déjà réglé", chat(i));
+    assert_eq!(odd_among(french, &[]), Vec::<String>::new());
+}
