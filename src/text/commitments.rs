@@ -38,6 +38,8 @@ const TOLD: Certainty = 1;
 const APART: Certainty = 2;
 /// The first person alone tells little.
 const LEAST: Certainty = 2;
+/// It tells of the user or the model with a number, or of a code: "Your table is booked for 20:15, reference QX7-44Z."
+const FIGURED: Certainty = 1;
 
 /// What a phrase is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,13 +134,32 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
             return None;
         }
         let certainty = worded(said);
+        let told = certainty == TOLD;
         if certainty >= OPENED {
             return Some(Commitment { certainty, range });
         }
         let is_apart = has_paragraphs && said.len() <= MAX_APART_BYTES && ends(said) && stands_alone(text, &range);
         let certainty = certainty + if is_apart { APART } else { 0 };
-        (certainty >= LEAST && !is_asked(said) && !announces(said)).then_some(Commitment { certainty, range })
+        let is_certain = certainty >= LEAST && !announces(said);
+        let certainty = if is_certain { certainty } else { FIGURED };
+        let is_enough = is_certain || is_figured(said, told);
+        (is_enough && !is_asked(said)).then_some(Commitment { certainty, range })
     })
+}
+
+/// Fewest bytes of a code.
+const MIN_CODE_BYTES: usize = 5;
+
+/// Returns whether a sentence that is told has a number, or any has a code of digits, or of these and capitals.
+fn is_figured(said: &str, is_told: bool) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let is_code = |word: &str| {
+        word.len() >= MIN_CODE_BYTES
+            && word.bytes().any(is_digit)
+            && (word.bytes().all(is_digit) || word.bytes().any(|byte| byte.is_ascii_uppercase()))
+    };
+    let is_told = is_told || said.contains(['我', '你', '您']);
+    said.bytes().any(is_digit) && (is_told || said.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(is_code))
 }
 
 /// Returns whether a line ends as a sentence of prose does.
@@ -194,6 +215,11 @@ mod tests {
             "Je me suis trompé : c'est 42.",
             "我之前说错了，答案是42。",
             "訂正：締め切りは5月14日です。",
+            "Your table at Osteria Nonna is booked for 20:15, reference QX7-44Z.",
+            "Done, I'll remind you on Friday to call Vera.",
+            "I'll nudge you at 7 pm about the medication.",
+            "The flight is paid, record locator K7TQ2M.",
+            "晚上7点我会叫你吃药。",
         ] {
             let text = format!("It is late. {said}\nThe sun sets.");
             let found: Vec<&str> = find(&text).map(|found| text[found.range].trim()).collect();
@@ -210,6 +236,8 @@ mod tests {
             "We use a loop here.",
             "So it goes.",
             "建筑有三层。",
+            "The house has 3 floors and 2 doors.",
+            "I'll explain each of the 3 steps.",
             "",
         ] {
             assert_eq!(find(said).count(), 0, "{said}");
