@@ -133,17 +133,17 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
         if said.starts_with('#') {
             return None;
         }
-        let certainty = worded(said);
-        let told = certainty == TOLD;
-        if certainty >= OPENED {
-            return Some(Commitment { certainty, range });
+        let worded = worded(said);
+        if worded >= OPENED {
+            return Some(Commitment { certainty: worded, range });
         }
         let is_apart = has_paragraphs && said.len() <= MAX_APART_BYTES && ends(said) && stands_alone(text, &range);
-        let certainty = certainty + if is_apart { APART } else { 0 };
-        let is_certain = certainty >= LEAST && !announces(said);
-        let certainty = if is_certain { certainty } else { FIGURED };
-        let is_enough = is_certain || is_figured(said, told);
-        (is_enough && !is_asked(said)).then_some(Commitment { certainty, range })
+        let certainty = match worded + if is_apart { APART } else { 0 } {
+            certainty if certainty >= LEAST && !announces(said) => certainty,
+            _ if is_figured(said, worded == TOLD) => FIGURED,
+            _ => return None,
+        };
+        (!is_asked(said)).then_some(Commitment { certainty, range })
     })
 }
 

@@ -684,8 +684,11 @@ mod tests {
             }
         }
         // What everybody says in a meeting stays as it is.
-        let text =
-            format!("Ann: {}", ["we look at it", "never again", "so it goes on and on", "well"].repeat(9).join(", "));
-        assert!(said(&text).claims.iter().all(|(_, at)| at.len() > 160));
+        let text = format!(
+            "Ann: {}",
+            ["we looked at it all", "we should never push on Fridays", "so it goes"].repeat(5).join(", ")
+        );
+        assert!(matches!(&said(&text).claims[..], [(_, at)] if *at == (0..text.len())));
+        assert!(said(&text["Ann: ".len()..]).claims.iter().all(|(_, at)| at.len() <= MAX_WITH_NEIGHBOURS_BYTES));
     }
 }

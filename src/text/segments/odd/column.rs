@@ -40,9 +40,9 @@ const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
 const OF_ZERO: f64 = 4.0;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
+const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
 /// Steps of one size behind which one of another is a gap.
 const MIN_STEPS: usize = 16;
-const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
 
 /// Returns the number of sampled lines that may themselves be odd.
 pub(super) fn strange(count: usize) -> usize {
@@ -282,7 +282,7 @@ impl Counting {
                 self.times += 1;
             } else if self.times >= MIN_STEPS {
                 // Between two that are farther apart in the text something else may be counted.
-                if step.lines <= self.usual.lines {
+                if step.by > 0.0 && step.lines <= self.usual.lines {
                     // The wider, the odder, if there are many.
                     odd(step.by, line);
                 }
@@ -380,7 +380,7 @@ fn beside_digits<'t>(fields: impl Iterator<Item = &'t str>, strange: usize) -> O
     Some(beside)
 }
 
-fn has_digit(field: &str) -> bool {
+pub(super) fn has_digit(field: &str) -> bool {
     field.bytes().any(|byte| byte.is_ascii_digit())
 }
 

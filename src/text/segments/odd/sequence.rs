@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::column::strange;
+use super::column::{has_digit, strange};
 use crate::tokens::{BuildMixedHasher, content_seed};
 
 /// Fewer lines do not tell what is usual.
@@ -47,7 +47,8 @@ impl Once {
     pub(super) fn see(&mut self, text: &str, line: usize) {
         match self.first.entry(xxh3_64_with_seed(text.as_bytes(), content_seed())) {
             Entry::Vacant(entry) => _ = entry.insert(line),
-            Entry::Occupied(entry) => self.doubles.extend([*entry.get(), line]),
+            Entry::Occupied(entry) if self.doubles.len() <= 2 * MAX_BREAKS => self.doubles.extend([*entry.get(), line]),
+            Entry::Occupied(_) => {}
         }
     }
 
@@ -118,10 +119,6 @@ fn steps(clocks: &[(usize, &str, i64)]) -> Vec<(usize, i64)> {
         (nth, to - from + if is_next_day { DAY } else { 0 })
     };
     clocks.windows(2).map(step).collect()
-}
-
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Returns what stands before the clock of a line, and its seconds.
