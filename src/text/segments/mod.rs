@@ -16,6 +16,7 @@ mod json;
 mod log;
 mod odd;
 mod parents;
+mod prose;
 mod records;
 mod render;
 mod report;
@@ -220,6 +221,9 @@ impl Segments {
             for line in names {
                 classes[line] = classes[line].or(Class::Outlier);
             }
+        }
+        for part in if form.is_prose { prose::figured(text, &units) } else { Vec::new() } {
+            classes[part] = classes[part].or(Class::Outlier);
         }
         // It is shown whole, for what it lacks is not in it.
         let may_have_records = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Html);

@@ -1,0 +1,69 @@
+//! Finds what stands out in prose: a date, a sum or a code among friendly words.
+
+use crate::text::sentences::sentences;
+
+use super::units::Unit;
+
+/// Fewest sentences in which one with a number is odd.
+const MIN_SENTENCES: usize = 8;
+/// One sentence in so many may have a number, and so many of a short text.
+const FIGURED_IN: usize = 8;
+const FEW_FIGURED: usize = 2;
+/// Most bytes of a header: "Date: 4 May".
+const MAX_HEADER_BYTES: usize = 80;
+
+/// Returns the units with the sentences that have a number, in order, if few have one. O(n).
+pub fn figured(text: &str, units: &[Unit]) -> Vec<usize> {
+    let (mut count, mut figured) = (0, Vec::new());
+    for sentence in sentences(text) {
+        let said = text[sentence.clone()].trim();
+        if !said.contains(char::is_alphanumeric) || is_header(said) {
+            continue;
+        }
+        count += 1;
+        if said.bytes().any(|byte| byte.is_ascii_digit()) {
+            figured.push(units.partition_point(|unit| unit.end as usize <= sentence.start));
+        }
+    }
+    if count < MIN_SENTENCES || figured.len() > (count / FIGURED_IN).max(FEW_FIGURED) {
+        return Vec::new();
+    }
+    figured
+}
+
+/// Returns whether a line is a header, of a mail or a page.
+fn is_header(said: &str) -> bool {
+    let name = said.split_once([':', '：']).map(|(name, _)| name);
+    said.len() <= MAX_HEADER_BYTES && name.is_some_and(|name| !name.contains(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::segments::{Class, Segments};
+
+    #[test]
+    fn a_date_among_friendly_words_stands_out() {
+        const WORDS: [&str; 4] = [
+            "It was lovely to see so many of you at the picnic.",
+            "The children talked about the ducks all the way home.",
+            "Nadia brought her famous plum cake again.",
+            "We hope that the weather stays as kind as it was.",
+        ];
+        let head = "From: Dan <dan@hollis.example>\nDate: 4 May 2026\n\nDear all,\n\n";
+        let mail = |key: &str| {
+            let sentences: Vec<&str> = (0..12).map(|i| if i == 7 { key } else { WORDS[i % 4] }).collect();
+            head.to_owned() + &sentences.chunks(3).map(|said| said.join(" ")).collect::<Vec<_>>().join("\n\n")
+        };
+        let outliers = |text: &str| {
+            let segments = Segments::of(text);
+            let odd = segments.pieces().iter().filter(|piece| piece.class == Class::Outlier);
+            odd.map(|piece| text[piece.range()].to_owned()).collect::<String>()
+        };
+        let found = outliers(&mail("Please send the form back by 14 June."));
+        assert!(found.contains("by 14 June") && !found.contains("Dear all"), "{found}");
+        assert_eq!(outliers(&mail(WORDS[0])), "");
+        // Where many have a number, none is odd for it.
+        let many = mail("It starts at 9.").replace("again.", "again, 3 of them.").replace("home.", "home for 2 hours.");
+        assert!(!outliers(&many).contains("starts at 9"));
+    }
+}
