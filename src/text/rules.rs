@@ -660,12 +660,12 @@ mod tests {
             (" and ", "please never call me before ten"),
             ("，", "以后都不要给我发语音"),
             (" ", "以后都不要给我发语音"),
+            ("、", "これからは絵文字を使わないで"),
         ] {
-            let is_english = rule.is_ascii();
-            let chat = if is_english {
-                "the bus was late again in the rain today"
-            } else {
-                "今天公交车又晚点了很久"
+            let chat = match between {
+                "、" => "今日もバスがとても遅れました",
+                _ if rule.is_ascii() => "the bus was late again in the rain today",
+                _ => "今天公交车又晚点了很久",
             };
             for side in [3, 6, 12] {
                 let side = [chat].repeat(side).join(between);

@@ -65,6 +65,8 @@ const MIN_RUN_ON_BYTES: usize = 160;
 const MIN_RUN_ON_CLAUSES: usize = 5;
 /// What stands between its clauses.
 const BETWEEN_CLAUSES: [&str; 10] = [", ", "，", "، ", "; ", " - ", " – ", " — ", "... ", "… ", "……"];
+/// The same beside kana: in Chinese it stands between the items of a list.
+const BETWEEN_IN_JAPANESE: &str = "、";
 /// More bytes without any of it are said without punctuation: there a word starts a clause.
 const MAX_CLAUSE_BYTES: usize = 96;
 const STARTING_CLAUSES: [&str; 52] = [
@@ -127,8 +129,10 @@ pub fn clauses(text: &str, sentence: Range<usize>) -> Vec<Range<usize>> {
     if sentence.len() < MIN_RUN_ON_BYTES {
         return vec![sentence];
     }
+    let is_japanese = text[sentence.clone()].contains(|c| ('\u{3040}'..='\u{30ff}').contains(&c));
+    let marks = BETWEEN_CLAUSES.iter().chain(is_japanese.then_some(&BETWEEN_IN_JAPANESE));
     let at_marks = split(text, sentence.clone(), |behind| {
-        BETWEEN_CLAUSES.iter().find(|between| behind.starts_with(**between)).map(|between| between.len())
+        marks.clone().find(|between| behind.starts_with(**between)).map(|between| between.len())
     });
     let at_words = |clause: Range<usize>| {
         if clause.len() <= MAX_CLAUSE_BYTES {
