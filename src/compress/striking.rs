@@ -8,6 +8,7 @@ use crate::conversation::Group;
 use crate::message::Text;
 use crate::select::selector::CROWD;
 use crate::select::{Mechanism, is_on};
+use crate::text::bytes::has_digit;
 use crate::text::estimate::count;
 use crate::tools::has_failed;
 
@@ -63,6 +64,6 @@ pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
 
 /// Returns a text without the words that have digits.
 fn form(text: &str) -> String {
-    let words = text.split_whitespace().filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    let words = text.split_whitespace().filter(|word| !has_digit(word));
     words.collect::<Vec<_>>().join(" ")
 }

@@ -122,6 +122,11 @@ fn few(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Returns whether a text has a digit.
+pub fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
 /// Returns whether a text has a time or a date as `12:34` or `2026-11-22`, whatever the digits.
 pub fn has_time(text: &[u8]) -> bool {
     let shape = |from: usize, shape: &[u8]| {

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::bytes::FIRST_WIDE;
+use super::bytes::{FIRST_WIDE, has_digit};
 use super::conclusions::announces;
 use super::phrases::Phrases;
 use super::rules::{is_asked, stands_alone};
@@ -152,14 +152,13 @@ const MIN_CODE_BYTES: usize = 5;
 
 /// Returns whether a sentence that is told has a number, or any has a code of digits, or of these and capitals.
 fn is_figured(said: &str, is_told: bool) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_digit();
     let is_code = |word: &str| {
         word.len() >= MIN_CODE_BYTES
-            && word.bytes().any(is_digit)
-            && (word.bytes().all(is_digit) || word.bytes().any(|byte| byte.is_ascii_uppercase()))
+            && has_digit(word)
+            && (word.bytes().all(|byte| byte.is_ascii_digit()) || word.bytes().any(|byte| byte.is_ascii_uppercase()))
     };
     let is_told = is_told || said.contains(['我', '你', '您']);
-    said.bytes().any(is_digit) && (is_told || said.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(is_code))
+    has_digit(said) && (is_told || said.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(is_code))
 }
 
 /// Returns whether a line ends as a sentence of prose does.

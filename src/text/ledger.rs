@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::tools::{Effect, SAID_KEYS, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running, speaks};
 
+use super::bytes::has_digit;
 use super::edits::only_changes;
 use super::elision;
 use super::language::Language;
@@ -133,7 +134,7 @@ pub fn outcome(result: &str, named: Effect) -> Option<String> {
 fn receipt(tool: &str, result: &str) -> Option<String> {
     let said = result.trim();
     let is_short = said.len() <= MAX_RECEIPT_BYTES && !said.contains(['\n', '(', '[', '{', '<', ':', '=', '|']);
-    if is_short && said.bytes().any(|byte| byte.is_ascii_digit()) {
+    if is_short && has_digit(said) {
         return Some(said.to_owned());
     }
     made(tool, said)

@@ -15,7 +15,7 @@ mod typed;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::bytes::FIRST_WIDE;
+use super::bytes::{FIRST_WIDE, has_digit};
 use super::envelope::{is_observation, names_speaker};
 use super::sentences::{clauses, sentences};
 use changes::raise_changes;
@@ -238,8 +238,8 @@ fn claims_in(text: &str, sentence: Range<usize>, may_run_on: bool) -> Vec<Claime
         let claim = claim(&text[clause.clone()]).filter(|claim| *claim >= Claim::Wish && clause.start >= from);
         let start = nth.checked_sub(1).map_or(clause.start, |before| clauses[before].start.max(from));
         let end = clauses.get(nth + 1).map_or(clause.end, |behind| behind.end);
-        let wider = [start..end, start..clause.end, clause.clone()];
-        let shown = wider.into_iter().find(|range| range.len() <= MAX_WITH_NEIGHBOURS_BYTES).unwrap_or(clause.clone());
+        let mut wider = [start..end, start..clause.end].into_iter();
+        let shown = wider.find(|range| range.len() <= MAX_WITH_NEIGHBOURS_BYTES).unwrap_or(clause.clone());
         from = if claim.is_some() { shown.end } else { from };
         claimed.push(Claimed { claim, clause: clause.clone(), shown });
     }
@@ -355,7 +355,7 @@ fn is_bare(sentence: &str) -> bool {
 /// Returns whether a sentence says who or what something is.
 fn introduces(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    let is_named = has_name(sentence) || sentence.contains(|c: char| c.is_ascii_digit());
+    let is_named = has_name(sentence) || has_digit(sentence);
     is_named && words(&lower).any(|(_, word)| COPULAS.contains(&word)) || sentence.contains(['是', '叫', '姓'])
 }
 

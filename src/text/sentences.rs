@@ -44,17 +44,12 @@ pub fn questions(text: &str) -> Vec<Range<usize>> {
         return questions;
     }
     for sentence in sentences(text) {
-        let mut start = sentence.start;
-        while sentence.len() >= MIN_SEVERAL_BYTES {
-            let rest = &text[start..sentence.end];
-            let Some((at, between)) = BETWEEN.iter().filter_map(|between| Some((rest.find(between)?, between))).min()
-            else {
-                break;
-            };
-            questions.push(start..start + at);
-            start += at + between.len();
+        if sentence.len() < MIN_SEVERAL_BYTES {
+            questions.push(sentence);
+        } else {
+            questions
+                .extend(split(text, sentence, |rest| mark(rest, BETWEEN.iter())).into_iter().map(|(part, _)| part));
         }
-        questions.push(start..sentence.end);
     }
     questions
 }
@@ -69,60 +64,9 @@ const BETWEEN_CLAUSES: [&str; 10] = [", ", "，", "، ", "; ", " - ", " – ", "
 const BETWEEN_IN_JAPANESE: &str = "、";
 /// More bytes without any of it are said without punctuation: there a word starts a clause.
 const MAX_CLAUSE_BYTES: usize = 96;
-const STARTING_CLAUSES: [&str; 52] = [
-    "and",
-    "but",
-    "so",
-    "also",
-    "oh",
-    "btw",
-    "anyway",
-    "because",
-    "cause",
-    "please",
-    "pls",
-    "remember",
-    "never",
-    "always",
-    "from",
-    "dont",
-    "don't",
-    "i",
-    "i'm",
-    "im",
-    "my",
-    "we",
-    "und",
-    "aber",
-    "bitte",
-    "nie",
-    "immer",
-    "ich",
-    "wir",
-    "mein",
-    "meine",
-    "y",
-    "pero",
-    "por",
-    "nunca",
-    "siempre",
-    "mi",
-    "et",
-    "mais",
-    "jamais",
-    "toujours",
-    "mon",
-    "ma",
-    "je",
-    "e",
-    "ma",
-    "и",
-    "но",
-    "а",
-    "пожалуйста",
-    "никогда",
-    "я",
-];
+const STARTING_CLAUSES: &str = "and but so also oh btw anyway because cause please pls remember never always from dont don't i i'm im my we \
+    und aber bitte nie immer ich wir mein meine y pero por nunca siempre mi et mais jamais toujours mon ma je e и \
+    но а пожалуйста никогда я";
 
 /// Returns the clauses of a sentence that runs on, as people type and speak; the sentence itself otherwise. O(n).
 pub fn clauses(text: &str, sentence: Range<usize>) -> Vec<Range<usize>> {
@@ -131,39 +75,41 @@ pub fn clauses(text: &str, sentence: Range<usize>) -> Vec<Range<usize>> {
     }
     let is_japanese = text[sentence.clone()].contains(|c| ('\u{3040}'..='\u{30ff}').contains(&c));
     let marks = BETWEEN_CLAUSES.iter().chain(is_japanese.then_some(&BETWEEN_IN_JAPANESE));
-    let at_marks = split(text, sentence.clone(), |behind| {
-        marks.clone().find(|between| behind.starts_with(**between)).map(|between| between.len())
-    });
-    let at_words = |clause: Range<usize>| {
-        if clause.len() <= MAX_CLAUSE_BYTES {
-            return vec![clause];
-        }
-        split(text, clause, |behind| {
-            let next = behind.strip_prefix([' ', '\u{3000}'])?;
-            let word = next.split([' ', '\u{3000}']).next()?;
-            let is_wide = word.starts_with(|c| c >= FIRST_WIDE);
-            (is_wide || STARTING_CLAUSES.contains(&&*word.to_lowercase())).then_some(behind.len() - next.len())
-        })
+    let starts_clause = |rest: &str| {
+        let next = rest.strip_prefix([' ', '\u{3000}'])?;
+        let word = next.split([' ', '\u{3000}']).next()?;
+        let is_known = |word: String| STARTING_CLAUSES.split(' ').any(|start| start == word);
+        (word.starts_with(|c| c >= FIRST_WIDE) || is_known(word.to_lowercase())).then_some(rest.len() - next.len())
     };
-    let clauses: Vec<Range<usize>> = at_marks.into_iter().flat_map(at_words).collect();
+    let with_ends = |parts: Vec<(Range<usize>, usize)>| parts.into_iter().map(|(part, end)| part.start..end);
+    let mut clauses = Vec::new();
+    for clause in with_ends(split(text, sentence.clone(), |rest| mark(rest, marks.clone()))) {
+        if clause.len() <= MAX_CLAUSE_BYTES {
+            clauses.push(clause);
+        } else {
+            clauses.extend(with_ends(split(text, clause, starts_clause)));
+        }
+    }
     if clauses.len() < MIN_RUN_ON_CLAUSES { vec![sentence] } else { clauses }
 }
 
-/// Splits a range of a text behind what `between` finds at the start of the rest, by its bytes.
-fn split(text: &str, range: Range<usize>, between: impl Fn(&str) -> Option<usize>) -> Vec<Range<usize>> {
-    let (mut parts, mut start, mut next) = (Vec::new(), range.start, range.start);
-    for (at, _) in text[range.clone()].char_indices().map(|(at, c)| (range.start + at, c)) {
-        if at < next {
-            continue;
-        }
-        if let Some(length) = between(&text[at..range.end]) {
-            next = at + length;
-            parts.push(start..next);
-            start = next;
+/// Splits a range of a text where `between` finds what parts it at the start of the rest, by its bytes: each part with the start of
+/// the next.
+fn split(text: &str, range: Range<usize>, between: impl Fn(&str) -> Option<usize>) -> Vec<(Range<usize>, usize)> {
+    let (mut parts, mut start) = (Vec::new(), range.start);
+    for at in text[range.clone()].char_indices().map(|(at, _)| range.start + at) {
+        if let Some(length) = (at >= start).then(|| between(&text[at..range.end])).flatten() {
+            parts.push((start..at, at + length));
+            start = at + length;
         }
     }
-    parts.push(start..range.end);
+    parts.push((start..range.end, range.end));
     parts
+}
+
+/// Returns the bytes of one of `marks` that a text starts with.
+fn mark<'m>(text: &str, mut marks: impl Iterator<Item = &'m &'m str>) -> Option<usize> {
+    marks.find(|mark| text.starts_with(**mark)).map(|mark| mark.len())
 }
 
 /// Most bytes of what stands before a number that starts an item: blanks, a bullet.

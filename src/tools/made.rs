@@ -2,6 +2,7 @@
 
 use super::fields::{Field, fields};
 use super::words;
+use crate::text::bytes::has_digit;
 
 /// Returns what names that which a call of `tool` has made: its number, key or link.
 ///
@@ -37,7 +38,7 @@ pub fn made(tool: &str, result: &str) -> Option<String> {
 /// Returns whether a value may name something; a number as a code says how it went.
 fn is_identifier(key: &str, value: &str) -> bool {
     (1..=MAX_IDENTIFIER_BYTES).contains(&value.len())
-        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && has_digit(value)
         && !value.contains(' ')
         && !(key == "code" && value.bytes().all(|byte| byte.is_ascii_digit()))
 }

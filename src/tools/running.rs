@@ -1,7 +1,7 @@
 //! Finds what names a process that runs on after its call: a session, a job, a process ID.
 
 use super::words;
-use crate::text::bytes::FIRST_WIDE;
+use crate::text::bytes::{FIRST_WIDE, has_digit};
 
 /// Returns what a short result names that runs on, as `session tidy-lagoon, pid 48213`; `None` if nothing.
 ///
@@ -13,7 +13,7 @@ pub fn running(result: &str) -> Option<String> {
         return None;
     }
     let first = said.lines().next().unwrap_or_default();
-    if is_job(first) || (is_name(said) && said.bytes().any(|byte| byte.is_ascii_digit())) {
+    if is_job(first) || (is_name(said) && has_digit(said)) {
         return Some(first.to_owned());
     }
     let mut named: Vec<(&str, &str)> = Vec::new();
@@ -92,7 +92,7 @@ fn name(behind: &str) -> Option<&str> {
     let is_near =
         between.chars().count() <= MAX_BETWEEN && !between.contains(['\n', ',', '.', ')', '}', ']', '，', '。']);
     let is_marked = between.contains([':', '=', '：', '"', '\'', '`', '#', '[']) && is_alone;
-    let is_unlike_text = name.bytes().any(|byte| byte.is_ascii_digit()) || name.contains(['-', '_']);
+    let is_unlike_text = has_digit(name) || name.contains(['-', '_']);
     let is_name = is_near && (is_marked || is_unlike_text) && name.len() <= MAX_NAME_BYTES;
     (is_name && !matches!(name, "null" | "None" | "true" | "false")).then_some(name)
 }

@@ -7,6 +7,7 @@ use crate::conversation::{Group, is_own, said};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
+use crate::text::bytes::has_digit;
 use crate::text::estimate::count;
 use crate::text::rules::{self, Claim, is_firm, normal, stands_alone};
 
@@ -462,5 +463,5 @@ fn without_label(sentence: &str) -> &str {
     let head = &sentence[..sentence.floor_char_boundary(LABEL_BYTES)];
     let ends = [": ", "：", "] "].iter().filter_map(|end| Some(head.rfind(end)? + end.len()));
     let (label, said) = sentence.split_at(ends.max().unwrap_or(0));
-    if label.bytes().any(|byte| byte.is_ascii_digit()) && !said.is_empty() { said } else { sentence }
+    if has_digit(label) && !said.is_empty() { said } else { sentence }
 }

@@ -12,7 +12,7 @@ use super::corrections::subjects_of;
 use super::lexicon::{lower, words};
 use super::typed::typed;
 use super::{Claim, Said, claim_at, sentences_in};
-use crate::text::bytes::FIRST_WIDE;
+use crate::text::bytes::{FIRST_WIDE, has_digit};
 use crate::text::phrases::Phrases;
 
 /// Most bytes and most words of a change.
@@ -190,8 +190,7 @@ fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>) -> b
     let is_of_user = signs.words.first().is_some_and(|first| FIRST_PERSON.contains(&first.trim_end_matches('\'')));
     let names = || {
         let mut others = said.split(' ').skip(1).map(|word| word.trim_start_matches(|c: char| !c.is_alphanumeric()));
-        others.any(|word| word.len() > 2 && word.starts_with(char::is_uppercase))
-            || said.contains(|c: char| c.is_ascii_digit())
+        others.any(|word| word.len() > 2 && word.starts_with(char::is_uppercase)) || has_digit(said)
     };
     let is_wide = said.contains(|c| c >= FIRST_WIDE);
     signs.has(Kind::Turn) && (is_wide || signs.words.len() > 1 && (!is_of_user || names()))

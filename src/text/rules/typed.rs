@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::bytes::{has_time, lines};
+use crate::text::bytes::{has_digit, has_time, lines};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
 use crate::text::segments::{is_excerpt, is_hit, is_of_report};
@@ -157,7 +157,7 @@ fn cells(line: &str) -> Option<usize> {
     let (mut cells, mut numbers) = (0, 0);
     for cell in line.split([' ', ',', ';', '\t', '|']).filter(|cell| !cell.trim().is_empty()) {
         cells += 1;
-        numbers += usize::from(cell.bytes().any(|byte| byte.is_ascii_digit()));
+        numbers += usize::from(has_digit(cell));
     }
     (cells >= MIN_CELLS && numbers >= MIN_NUMBERS).then_some(cells)
 }

@@ -16,8 +16,7 @@ pub fn without_number(line: &str) -> Option<&str> {
         return None;
     }
     let rest = &start[digits..];
-    let rest = ["\t", "→", "| ", "|", ": ", ":\t"].iter().find_map(|behind| rest.strip_prefix(behind));
-    let rest = rest.or_else(|| start[digits..].strip_prefix("\\t"));
+    let rest = ["\t", "→", "| ", "|", ": ", ":\t", "\\t"].iter().find_map(|behind| rest.strip_prefix(behind));
     // A search prints `12-` and `12:` around a hit in one file; `12:30` is a time.
     let marked =
         || start[digits..].strip_prefix(['-', ':']).filter(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));

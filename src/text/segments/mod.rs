@@ -211,8 +211,8 @@ impl Segments {
                 }
             }
             // Errors in lines of the pattern, as warnings of each module, hide the others.
-            let errors = pattern.usual.into_iter().filter(|&line| classes[line] == Class::Error);
-            for line in errors.skip(if are_few_errors { usize::MAX } else { USUAL_ERRORS }).collect::<Vec<_>>() {
+            let errors = pattern.usual.into_iter().filter(|&line| !are_few_errors && classes[line] == Class::Error);
+            for line in errors.skip(USUAL_ERRORS).collect::<Vec<_>>() {
                 classes[line] = Class::NearError;
             }
             let odd: Vec<usize> = (0..units.len()).filter(|&line| classes[line].stands_out()).collect();

@@ -249,14 +249,19 @@ impl<'t> Sample<'t> {
 
 /// The usual shapes of a text's lines.
 struct Usual {
-    shapes: HashMap<u64, ShapeColumns, BuildMixedHasher>,
-    /// By shape: the fields that are ids, whatever the kind of the line.
-    ids: HashMap<u64, Vec<(usize, Once)>, BuildMixedHasher>,
+    shapes: HashMap<u64, Shape, BuildMixedHasher>,
     columns: Vec<FieldColumn>,
     /// By column: whether it has parts of words, of a few values, or few values of a kind that such a part tells.
     are_few_parts: Vec<bool>,
     /// Whether a part of a word tells the kind of the columns that are added.
     is_by_part: bool,
+}
+
+/// What the lines of a shape have.
+struct Shape {
+    columns: ShapeColumns,
+    /// The fields that are ids, whatever the kind of the line.
+    ids: Vec<(usize, Once)>,
 }
 
 /// The columns of a shape; none for few lines.
@@ -290,13 +295,8 @@ impl Usual {
             return None;
         }
         let is_only = same().nth(1).is_none();
-        let mut usual = Self {
-            shapes: HashMap::default(),
-            columns: Vec::new(),
-            ids: HashMap::default(),
-            are_few_parts: Vec::new(),
-            is_by_part: false,
-        };
+        let mut usual =
+            Self { shapes: HashMap::default(), columns: Vec::new(), are_few_parts: Vec::new(), is_by_part: false };
         for same in same() {
             let (shape, lines) = (same[0].0, same.iter().map(|&(_, nth)| nth).collect::<Vec<_>>());
             let word = |nth: usize| match FieldValue::of(sample.line(nth).field(0)?) {
@@ -304,7 +304,7 @@ impl Usual {
                 form @ FieldValue::Form(_) => Some(form),
             };
             let place = |nth: usize| (!is_only).then(|| compared.place(nth)).filter(|&place| place < MAX_PLACES);
-            let known = if let Some(kinds) = kinds(sample, &lines) {
+            let columns = if let Some(kinds) = kinds(sample, &lines) {
                 usual.by_word(sample, &lines, kinds, step)
             } else if let Some(by_word) = parts(&lines, word) {
                 usual.by_word(sample, &lines, Kinds { at: 0, by_word, rest: Vec::new() }, step)
@@ -317,10 +317,11 @@ impl Usual {
             } else {
                 ShapeColumns::Whole(usual.columns_of(sample, &lines, 0, step))
             };
-            usual.shapes.insert(shape, known);
             let field = |at: usize| lines.iter().filter_map(move |&nth| sample.line(nth).field(at));
-            let fields = 0..sample.line(lines[0]).fields.len();
-            usual.ids.insert(shape, fields.filter_map(|at| Some((at, ids(field(at))?))).collect());
+            // A part of an id is none.
+            let fields = 0..if compared.fields == Fields::Parts { 0 } else { sample.line(lines[0]).fields.len() };
+            let ids = fields.filter_map(|at| Some((at, ids(field(at))?))).collect();
+            usual.shapes.insert(shape, Shape { columns, ids });
         }
         Some(usual)
     }
@@ -346,17 +347,21 @@ impl Usual {
                     by_column[column].push(OddField { distance, line, value: FieldValue::of(field) });
                 });
             };
-            let mut known = self.shapes.get(&line.shape);
-            while let Some(ShapeColumns::ByWord(by)) = known {
+            let Some(shape) = self.shapes.get_mut(&line.shape) else {
+                of_other_shape.push(i);
+                continue;
+            };
+            let mut known = &shape.columns;
+            while let ShapeColumns::ByWord(by) = known {
                 let word = line.field(by.at).unwrap_or_default();
                 compare(by.column, word);
                 let value = FieldValue::of(word);
-                known = Some(by.kinds.iter().find(|(known, _)| *known == value).map_or(&by.rest, |(_, kind)| kind));
+                known = by.kinds.iter().find(|(known, _)| *known == value).map_or(&by.rest, |(_, kind)| kind);
             }
             let columns = match known {
-                Some(ShapeColumns::Whole(columns)) => Some(columns),
-                Some(ShapeColumns::ByPlace(parts)) => parts.get(place),
-                Some(ShapeColumns::ByWord(_)) | None => None,
+                ShapeColumns::Whole(columns) => Some(columns),
+                ShapeColumns::ByPlace(parts) => parts.get(place),
+                ShapeColumns::ByWord(_) => None,
             };
             let Some(columns) = columns else {
                 of_other_shape.push(i);
@@ -365,14 +370,15 @@ impl Usual {
             for (field, column) in line.fields.iter().zip(columns.clone()) {
                 compare(column, field.of(line.text));
             }
-            for (at, ids) in self.ids.get_mut(&line.shape).into_iter().flatten() {
+            for (at, ids) in &mut shape.ids {
                 line.field(*at).into_iter().for_each(|field| ids.see(field, i));
             }
             if is_usual {
                 usual_lines.push(i);
             }
         }
-        let doubles = self.ids.values().flatten().flat_map(|(_, ids)| ids.doubles()).copied().collect();
+        let ids = self.shapes.values().flat_map(|shape| &shape.ids);
+        let doubles = ids.flat_map(|(_, ids)| ids.doubles()).copied().collect();
         Differing { of_other_shape, by_column, doubles, usual: usual_lines }
     }
 

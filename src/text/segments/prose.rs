@@ -1,5 +1,6 @@
 //! Finds what stands out in prose: a date, a sum or a code among friendly words.
 
+use crate::text::bytes::has_digit;
 use crate::text::sentences::sentences;
 
 use super::units::Unit;
@@ -21,7 +22,7 @@ pub fn figured(text: &str, units: &[Unit]) -> Vec<usize> {
             continue;
         }
         count += 1;
-        if said.bytes().any(|byte| byte.is_ascii_digit()) {
+        if has_digit(said) {
             figured.push(units.partition_point(|unit| unit.end as usize <= sentence.start));
         }
     }

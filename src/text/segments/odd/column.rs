@@ -1,5 +1,6 @@
 //! Learns the contents of a column, and finds fields that are unlike them.
 
+use crate::text::bytes::has_digit;
 use crate::text::estimate::count;
 
 use super::super::columns::{LEAST_KNOWN, least, least_of};
@@ -378,10 +379,6 @@ fn beside_digits<'t>(fields: impl Iterator<Item = &'t str>, strange: usize) -> O
         }
     }
     Some(beside)
-}
-
-pub(super) fn has_digit(field: &str) -> bool {
-    field.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Returns the letters of a field as bits, all of other scripts as one.

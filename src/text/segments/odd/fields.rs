@@ -1,5 +1,7 @@
 //! Splits lines into fields, and reads their values.
 
+use crate::text::bytes::has_digit;
+
 /// The identity of a field in its column: the bits of a number, or a hash of the bytes with runs of digits as one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum FieldValue {
@@ -52,7 +54,7 @@ impl FieldSpan {
         let is_joining =
             |at: Option<usize>| at.and_then(|at| line.as_bytes().get(at)).is_some_and(|byte| JOINING.contains(byte));
         let is_joined = is_joining(usize::from(self.start).checked_sub(1)) || is_joining(Some(usize::from(self.end)));
-        is_joined && !self.of(line).bytes().any(|byte| byte.is_ascii_digit())
+        is_joined && !has_digit(self.of(line))
     }
 }
 

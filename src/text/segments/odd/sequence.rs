@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::column::{has_digit, strange};
+use super::column::strange;
+use crate::text::bytes::has_digit;
 use crate::tokens::{BuildMixedHasher, content_seed};
 
 /// Fewer lines do not tell what is usual.
@@ -45,16 +46,22 @@ pub(super) struct Once {
 
 impl Once {
     pub(super) fn see(&mut self, text: &str, line: usize) {
+        if self.are_many() {
+            return;
+        }
         match self.first.entry(xxh3_64_with_seed(text.as_bytes(), content_seed())) {
             Entry::Vacant(entry) => _ = entry.insert(line),
-            Entry::Occupied(entry) if self.doubles.len() <= 2 * MAX_BREAKS => self.doubles.extend([*entry.get(), line]),
-            Entry::Occupied(_) => {}
+            Entry::Occupied(entry) => self.doubles.extend([*entry.get(), line]),
         }
     }
 
     /// Returns both lines of what comes twice, if hardly anything does.
     pub(super) fn doubles(&self) -> &[usize] {
-        if self.doubles.len() > 2 * MAX_BREAKS { &[] } else { &self.doubles }
+        if self.are_many() { &[] } else { &self.doubles }
+    }
+
+    fn are_many(&self) -> bool {
+        self.doubles.len() > 2 * MAX_BREAKS
     }
 }
 
@@ -74,7 +81,7 @@ pub(super) fn ids<'t>(fields: impl Iterator<Item = &'t str> + Clone) -> Option<O
     let mut once = Once::default();
     fields.clone().enumerate().for_each(|(nth, field)| once.see(field, nth));
     let falls = fields.clone().zip(fields.skip(1)).filter(|(before, field)| before > field).count();
-    let are_ids = count >= MIN_SEQUENCE && once.doubles.len() <= 2 * MAX_BREAKS && falls * FALL_IN > count;
+    let are_ids = count >= MIN_SEQUENCE && !once.are_many() && falls * FALL_IN > count;
     are_ids.then(Once::default)
 }
 
