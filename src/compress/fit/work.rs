@@ -42,6 +42,10 @@ const LINE_TOKENS: f32 = 32.0;
 /// Share of the room for what stands out in earlier results, and in how many parts of one result it does.
 const ODD_SHARE: f32 = 0.4;
 const MOST_ODD: usize = 3;
+/// So many tokens it has in any case, up to a larger share: of 299 odd lines a tenth of the tokens loses 29 without this, 21 with it;
+/// recall at 25 % is .761 without and .760 with it, with 600 tokens or 0.8 of any room .759 and .758.
+const ODD_TOKENS: f32 = 300.0;
+const MAX_ODD_SHARE: f32 = 0.8;
 /// Bytes at the end of a result that say how a run went: "Exit code: 0" may stand behind them.
 const MIN_END: usize = 40;
 
@@ -147,7 +151,8 @@ impl Fit<'_, '_, '_> {
         if !is_on(Mechanism::Classes) {
             return;
         }
-        let limit = self.limit(selector, ODD_SHARE);
+        let least = (selector.used() + ODD_TOKENS).min(self.limit(selector, MAX_ODD_SHARE));
+        let limit = self.limit(selector, ODD_SHARE).max(least);
         self.take_changed(selector, limit);
         self.take_run_again(selector, limit);
         for (position, _) in self.before_newest().rev() {
