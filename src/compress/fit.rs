@@ -313,7 +313,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             if over == Tokens::ZERO {
                 break;
             }
-            target -= over;
+            // The estimate may be below the target already.
+            target = target.min(self.tokens()) - over;
             self.give_up_unsettled(selector, target);
             counted = self.counted(target);
         }
