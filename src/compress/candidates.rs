@@ -9,7 +9,7 @@ use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
-use crate::tools::{Effect, running};
+use crate::tools::{Effect, made, running};
 
 use super::archive_paths::ArchivePaths;
 use super::documents::SHORT_TOKENS;
@@ -22,7 +22,7 @@ use super::superseded::Superseded;
 const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
 
 /// Shorter results that say what their call made are never cut, either, but in the newest group.
-const MIN_CUT_RECEIPT: Tokens = Tokens(96);
+const MIN_CUT_RECEIPT: Tokens = Tokens(160);
 
 /// Characters that each string of cut arguments keeps.
 const ARGUMENT_CHARS: usize = 40;
@@ -250,11 +250,15 @@ pub fn placeholder(
     (mark, tokens)
 }
 
-/// Returns how a call ended that may have changed something, where its result says so in words fit for a mark.
+/// Returns how a call ended that may have changed something, or what it made, where its result says so in words fit for a mark.
 fn outcome(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
     let effect = draft.entries[entry].effect;
     let source = || draft.source(entry, &draft.entries[entry].pieces[piece]);
-    let outcome = effect.is_changing().then(|| ledger::outcome(source(), effect))??;
+    if !effect.is_changing() {
+        return None;
+    }
+    let tool = || draft.call(entry)?.name.as_ref().map(Text::as_str);
+    let outcome = ledger::outcome(source(), effect).or_else(|| made(tool()?, source()))?;
     elision::can_show(&outcome).then_some(outcome)
 }
 

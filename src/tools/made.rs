@@ -6,7 +6,8 @@ use crate::text::bytes::has_digit;
 
 /// Returns what names that which a call of `tool` has made: its number, key or link.
 ///
-/// Of several identifiers that which is called as the object of the call, else the outermost; none of what it belongs to.
+/// Of several identifiers that which is called as the object of the call, else the outermost; none of what it belongs to. Beside a
+/// number as `id` a `key` or `number` is what other calls take: "OPS-12" of an issue.
 pub fn made(tool: &str, result: &str) -> Option<String> {
     let objects = words(tool);
     let rate = |field: Field<'_>| {
@@ -26,8 +27,10 @@ pub fn made(tool: &str, result: &str) -> Option<String> {
             () if is_others && !is_objects => return None,
             () if is_others => 2,
             () if is(&RECEIPTS, last) || before.iter().any(|word| is(&RECEIPTS, word)) => 1,
-            () if last == "id" => 2,
-            () => 3,
+            () if last == "id" && !field.value.bytes().all(|byte| byte.is_ascii_digit()) => 2,
+            () if before.is_empty() && is(&HANDLES, last) => 3,
+            () if last == "id" => 4,
+            () => 5,
         };
         Some((rank, field.depth))
     };
@@ -48,8 +51,10 @@ const MAX_IDENTIFIER_BYTES: usize = 100;
 
 /// Last words of keys whose value names something; those that do so alone or before another word; and first words of those that name
 /// what it belongs to.
-const IDENTIFIERS: [&str; 14] =
-    ["id", "key", "number", "no", "nr", "code", "reference", "ref", "uuid", "eid", "sha", "url", "link", "num"];
+const IDENTIFIERS: [&str; 15] =
+    ["id", "key", "number", "no", "nr", "code", "reference", "ref", "uuid", "eid", "sha", "url", "link", "num", "ts"];
+/// Keys of what people and other calls name a thing by.
+const HANDLES: [&str; 3] = ["key", "number", "ts"];
 const RECEIPTS: [&str; 12] = [
     "receipt",
     "confirmation",
@@ -114,6 +119,9 @@ mod tests {
             ("create_ticket", r#"{"owner_id": "U-111", "ticket_id": "T-555"}"#, "T-555"),
             ("create_ticket", r#"{"assignee": {"id": "U-111"}, "number": 555}"#, "555"),
             ("create_ticket", r#"{"number": 1, "id": "T-555"}"#, "T-555"),
+            ("create_issue", r#"{"id": 2096143883, "number": 555, "state": "open"}"#, "555"),
+            ("create_issue", r#"{"id": "10093", "key": "OPS-555"}"#, "OPS-555"),
+            ("post_message", r#"{"ok": true, "channel": "C02", "ts": "1712.555"}"#, "1712.555"),
             ("create_event", r#"{"trace_id": "tr-111", "result": {"event": {"id": "E-555"}}}"#, "E-555"),
             (
                 "create_event",
