@@ -181,6 +181,17 @@ impl Analysis {
         self.byte_ranges().enumerate().filter(move |(_, (_, of))| has_some(of)).map(|(part, _)| part)
     }
 
+    /// Returns the part that says whose another one is: where that stays, it stays, too.
+    pub fn parent(&self, part: usize) -> Option<usize> {
+        self.segments.as_ref()?.parent(part)
+    }
+
+    /// Returns the parts of the record of JSON that a part is in.
+    pub fn json_record(&self, part: usize) -> Option<Vec<usize>> {
+        let record = self.segments.as_ref()?.record(u32::try_from(part).ok()?)?;
+        Some((record.start as usize..record.end as usize).collect())
+    }
+
     /// Joins the parts that `keep` picks, with a mark for each gap.
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         match &self.segments {

@@ -15,7 +15,6 @@ use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
 use crate::text::references::Reference;
-use crate::text::segments::Kind;
 use crate::text::sentences::sentences;
 use crate::text::terms::ShortTerm;
 use crate::tokens::{TokenCounter, Tokens};
@@ -371,23 +370,24 @@ impl Lost<'_, '_> {
     }
 
     /// Returns the passages with what stands around them, up to a `share` of the text: more of what follows, which says what they
-    /// are about. Of a table also the first line, of a record all of it.
+    /// are about. Of a record all of it.
     fn excerpt(&self, terms: &Terms, share: f32, marks: Marks<'_>) -> String {
         let Source { text, analysis, .. } = self.source;
         let parts = &analysis.parts;
         let mut left = count(text.len()) * share * FILLED;
         let mut keeps = vec![false; parts.len()];
         let mut keep = |part: usize| {
-            let bytes = count(parts[part].bytes as usize);
-            let fits = !keeps[part] && bytes <= left;
-            if fits {
-                keeps[part] = true;
+            // With what it stands under.
+            let with_parents = std::iter::successors(Some(part), |&part| analysis.parent(part));
+            let new: Vec<usize> = with_parents.take_while(|&part| !keeps[part]).collect();
+            let bytes = count(new.iter().map(|&part| parts[part].bytes as usize).sum());
+            if bytes <= left {
+                for part in new {
+                    keeps[part] = true;
+                }
                 left -= bytes;
             }
         };
-        if matches!(analysis.kind(), Some(Kind::Table)) {
-            keep(0);
-        }
         self.parts.iter().for_each(|&part| keep(part));
         for record in self.parts.iter().filter_map(|&part| self.source.record(part, terms)) {
             analysis.parts_in(&record).for_each(&mut keep);

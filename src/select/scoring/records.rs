@@ -31,7 +31,7 @@ impl Scoring {
     /// Returns whether a part may belong to a record of several parts.
     pub(super) fn has_records(&self, part: u32) -> bool {
         let Document { author, asks, ref analysis, .. } = self.documents[self.owners[part as usize] as usize];
-        let kinds = [Kind::Log, Kind::Code, Kind::Html, Kind::Plain];
+        let kinds = [Kind::Log, Kind::Code, Kind::Html, Kind::Plain, Kind::Json];
         (asks == 0.0 || author == Author::Result) && analysis.kind().is_some_and(|kind| kinds.contains(&kind))
     }
 
@@ -88,15 +88,23 @@ impl Scoring {
             return;
         }
         for (_, relevance, document, at, line, own) in lines {
-            let Some(record) = segments::record(text(document), line) else { continue };
             let (first, analysis) = (self.offsets[document].1, Arc::clone(&self.documents[document].analysis));
+            let is_json = analysis.kind() == Some(Kind::Json);
+            let record = if is_json {
+                analysis.json_record(at)
+            } else {
+                segments::record(text(document), line).map(|record| analysis.parts_in(&record).collect())
+            };
+            let Some(record) = record else { continue };
             self.relevance[first + at] = self.relevance[first + at].max(relevance);
-            for mate in analysis.parts_in(&record).filter(|&mate| mate != at) {
+            for mate in record.into_iter().filter(|&mate| mate != at) {
                 let ids = mentioned(&self.numbers, &self.ends, first + mate);
                 let is_other = |&id: &u32| self.asked_weight(id, &idf) > 0.0 && !own.contains(&id);
                 let share = match (ids.iter().any(is_other), mate.checked_sub(at)) {
                     (true, _) => WITH_OTHER_WORDS,
                     (false, Some(behind)) => FOLLOWS / (1.0 + FADES * count(behind)),
+                    // The members of an object are in any order.
+                    (false, None) if is_json => FOLLOWS / (1.0 + FADES * count(at - mate)),
                     (false, None) => PRECEDES,
                 };
                 let of_mate = &mut self.relevance[first + mate];

@@ -126,3 +126,26 @@ fn groups_that_have_changed_are_named_once() {
     selector.take_part(2, 0);
     assert_eq!((selector.changed(), selector.changed()), (vec![2], vec![]));
 }
+
+#[test]
+fn what_a_part_stands_under_is_taken_with_it_and_paid_for() {
+    let row = |i: usize| format!("S-{i},Lamp number {i} of the catalogue,{}.90\n", i * 7 % 90);
+    let text = "sku,title of the product,price in euros\n".to_owned() + &(0..40).map(row).collect::<String>();
+    let analysis = Analysis::of(&text, Form::Outlined);
+    let used_for = |parts: &[usize]| {
+        let analysis = Arc::clone(&analysis);
+        let document = Document { message: 0, author: Author::Result, effect: None, stays: false, asks: 0.0, analysis };
+        let mut scoring = Scoring::new(vec![document], 1, None);
+        let frame = Frame { tokens: 10.0, may_go: true, age: 1.0, ..Frame::default() };
+        let block =
+            Block { document: Some(0), full: 600.0, shortest: 8.0, weight: 1.0, mark: FIRST_MARK, ..Block::default() };
+        let mut selector = Selector::new(&mut scoring, vec![frame], vec![block], NOTE);
+        for &part in parts {
+            selector.take_part(0, part);
+        }
+        (selector.used(), selector.stays(0, 0))
+    };
+    let (alone, with_head) = (used_for(&[30]), used_for(&[0, 30]));
+    assert!(alone.1 && (alone.0 - with_head.0).abs() < 0.1, "{alone:?} {with_head:?}");
+    assert!(alone.0 > used_for(&[0]).0);
+}

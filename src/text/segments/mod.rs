@@ -161,9 +161,8 @@ impl Segments {
     /// `cuts`, ordered character boundaries.
     pub fn with_terms(text: &str, cuts: &[usize]) -> (Self, Terms) {
         let text = addressable(text);
-        if let Some((tree, pieces)) = json::tree(text) {
+        if let Some((tree, pieces, parents)) = json::tree(text) {
             let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
-            let parents = Parents::default();
             return (Self { kind: Kind::Json, has_pattern: false, pieces, parents, tree: Some(tree) }, terms);
         }
         let form = detect::form(text);
@@ -260,6 +259,16 @@ impl Segments {
         &self.pieces
     }
 
+    /// Returns the piece that says whose another one is.
+    pub fn parent(&self, piece: usize) -> Option<usize> {
+        self.parents.of_piece(piece)
+    }
+
+    /// Returns the pieces of the record of JSON that a piece is in.
+    pub fn record(&self, piece: u32) -> Option<Range<u32>> {
+        self.tree.as_ref()?.record(piece)
+    }
+
     /// Returns whether a piece is part of a long JSON string, other than the first, which has the key.
     pub fn is_within_string(&self, piece: usize) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.is_within_string(at(piece)))
@@ -281,12 +290,11 @@ impl Segments {
     /// merged into its mark. JSON stays JSON. O(n).
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         let covered = addressable(text);
-        let mut excerpt = if let Some(tree) = &self.tree {
-            json::render(tree, &self.pieces, covered, keep, marks)
-        } else {
-            let mut kept: Vec<bool> = (0..self.pieces.len()).map(keep).collect();
-            self.parents.keep(&mut kept);
-            render::render(&self.pieces, covered, kept, marks)
+        let mut kept: Vec<bool> = (0..self.pieces.len()).map(keep).collect();
+        self.parents.keep(&mut kept);
+        let mut excerpt = match &self.tree {
+            Some(tree) => json::render(tree, &self.pieces, covered, kept, marks),
+            None => render::render(&self.pieces, covered, kept, marks),
         };
         excerpt.push_str(&text[covered.len()..]);
         excerpt

@@ -6,6 +6,7 @@ use crate::text::elision;
 use super::code::{is_signature, without_number};
 use super::detect::Detected;
 use super::records::Named;
+use super::table::is_headed;
 use super::units::Unit;
 use super::{Class, Kind, Span, at};
 
@@ -53,6 +54,8 @@ impl Parents {
                 form(all_lines()).filter(|form| *form == Form::Sections).or(Some(Form::Code))
             }
             Kind::Code => Some(Form::Code),
+            Kind::Table => return Self::of_table(text, pieces),
+            Kind::Plain | Kind::Log if is_headed(all_lines()) => return Self::of_table(text, pieces),
             Kind::Plain => form(all_lines()),
             _ => None,
         };
@@ -76,6 +79,26 @@ impl Parents {
         Self(parents)
     }
 
+    /// Puts all rows under the first one, and the line below that in Markdown.
+    fn of_table(text: &str, pieces: &[Span]) -> Self {
+        let mut this = Self::none(pieces.len());
+        let is_blank = |piece: &Span| text[piece.range()].trim().is_empty();
+        let head = pieces.iter().position(|piece| piece.class == Class::Header);
+        let Some(head) = head.or_else(|| pieces.iter().position(|piece| !is_blank(piece))) else { return this };
+        let is_rule = |piece: &Span| {
+            let line = &text[piece.range()];
+            line.contains("--") && !line.contains(char::is_alphabetic)
+        };
+        // A long first row is several pieces.
+        let ends = |piece: &Span| text[piece.range()].ends_with('\n');
+        let last = pieces[head..].iter().position(ends).map_or(head, |more| head + more);
+        let last = last + usize::from(pieces.get(last + 1).is_some_and(is_rule));
+        for piece in head + 1..pieces.len() {
+            this.set(at(piece), at(last.min(piece - 1)));
+        }
+        this
+    }
+
     /// Finds the pieces that name the records of several lines: a value under another name is worse than none.
     fn of_records(units: &[Unit], pieces: &[Span], records: &[Named]) -> Self {
         let piece = |unit: usize| pieces.partition_point(|piece| piece.end < units[unit].end);
@@ -88,22 +111,56 @@ impl Parents {
                 }
             }
         }
-        // A name further down belongs to nothing: see `keep`.
-        for name in records.iter().map(|record| piece(record.named_by)) {
-            if parents[name] as usize >= name {
-                parents[name] = NONE;
-            }
-        }
-        Self(parents)
+        Self(parents).without_circles()
     }
 
-    /// Adds the parents of what is `kept`.
+    /// Returns those of `pieces` pieces that have none.
+    pub fn none(pieces: usize) -> Self {
+        Self(vec![NONE; pieces])
+    }
+
+    /// Gives a piece a parent.
+    pub fn set(&mut self, piece: u32, parent: u32) {
+        self.0[piece as usize] = parent;
+    }
+
+    /// Returns the parent of a piece.
+    pub fn of_piece(&self, piece: usize) -> Option<usize> {
+        self.0.get(piece).filter(|parent| **parent != NONE).map(|parent| *parent as usize)
+    }
+
+    /// Takes the parent of one piece of each circle, so that whoever goes up comes to an end. O(n).
+    pub fn without_circles(mut self) -> Self {
+        let mut seen = vec![NONE; self.0.len()];
+        for start in 0..self.0.len() {
+            let mut piece = start;
+            while seen[piece] == NONE {
+                seen[piece] = at(start);
+                let Some(parent) = self.of_piece(piece) else { break };
+                if seen[parent] == at(start) {
+                    self.0[piece] = NONE;
+                }
+                piece = parent;
+            }
+        }
+        self
+    }
+
+    /// Iterates over the pieces that have a parent.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        let all = (0..).zip(self.0.iter().copied());
+        all.filter(|(_, parent)| *parent != NONE)
+    }
+
+    /// Adds the parents of what is `kept`, and theirs.
     pub fn keep(&self, kept: &mut [bool]) {
-        for piece in (0..self.0.len()).rev() {
-            // A parent that has one stands before its piece, so that it is met later.
-            let is_kept = kept[piece];
-            if let Some(parent) = kept.get_mut(self.0[piece] as usize) {
-                *parent |= is_kept;
+        for piece in 0..self.0.len() {
+            let mut child = piece;
+            while kept[child]
+                && let Some(parent) = kept.get_mut(self.0[child] as usize)
+                && !std::mem::replace(parent, true)
+            {
+                child = self.0[child] as usize;
             }
         }
     }
@@ -182,6 +239,7 @@ fn is_key(bare: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::Parents;
     use crate::text::elision::Marks;
     use crate::text::segments::Segments;
 
@@ -266,6 +324,39 @@ mod tests {
             assert!(!short.contains("def f10") && !short.contains("63f0cd0a1"), "{short}");
             assert_eq!(short.contains("commit e873a0012"), text.starts_with("commit"), "{short}");
         }
+    }
+
+    #[test]
+    fn the_rows_of_a_table_stand_under_its_columns() {
+        let rows = |between: &str, at: &str| {
+            let row =
+                |i: usize| [format!("S-{i}"), format!("Lamp {i}"), at.replace('5', &(i % 8).to_string())].join(between);
+            (0..40).map(|i| row(i) + "\n").collect::<String>()
+        };
+        for (head, rows) in [
+            ("| sku | title | sold at |\n|---|---|---|\n", rows(" | ", "12.50").replace("S-", "| S-")),
+            ("sku,title,sold at\n", rows(",", "12.50")),
+            ("sku,title,sold at\n", rows(",", "2026-05-05T10:15:00Z")),
+            ("sku\ttitle\tsold at\n", rows("\t", "2026-05-05 10:15:00")),
+        ] {
+            let short = short(&(head.to_owned() + &rows), &["S-30"]);
+            assert!(short.starts_with(head) && short.matches("S-").count() <= 3, "{short}");
+        }
+        let log = rows(" ", "2026-05-05T10:15:00Z");
+        assert!(!short(&log, &["S-30"]).contains("S-0 "));
+    }
+
+    #[test]
+    fn there_are_no_circles() {
+        let mut parents = Parents::none(6);
+        for (piece, parent) in [(0, 1), (1, 2), (2, 0), (3, 4), (4, 3), (5, 3)] {
+            parents.set(piece, parent);
+        }
+        let parents = parents.without_circles();
+        for piece in 0..6 {
+            assert!(std::iter::successors(Some(piece), |&piece| parents.of_piece(piece)).take(9).count() < 6);
+        }
+        assert_eq!(parents.iter().count(), 4);
     }
 
     #[test]

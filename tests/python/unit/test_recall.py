@@ -151,7 +151,7 @@ def client(name: str, number: int) -> str:
     ],
 )
 def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
-    history = run("")
+    history = run("", 160)
     for place in range(80, 19, -10):
         names = [f"vel{place}{number:02}dale" for number in range(20)]
         if place == 20:

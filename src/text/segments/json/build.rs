@@ -1,16 +1,17 @@
 //! Splits JSON into pieces.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::text::json_string::Unescaped;
 use crate::text::segments::log::{self, Rules};
+use crate::text::segments::parents::Parents;
 use crate::text::segments::severity::{Level, Scan, scan};
 use crate::text::segments::units::{self, Unit};
 use crate::text::segments::{Class, Kind, Segments, Span, at};
 
-use super::parse::{opens, parse, parse_string, value_start};
-use super::rows::{Rows, behind_comma, class_of, tell_failure, value_end};
+use super::parse::{opens, parse, parse_string, skip_spaces, value_start};
+use super::rows::{Classes, Rows, behind_comma, class_of, tell_failure, value_end};
 use super::{Node, Shape, Tree};
 
 /// Larger rows are opened; in smaller ones the cells mean more together.
@@ -20,6 +21,9 @@ const MAX_INDENTED: usize = 4;
 
 /// Fewest containers of an object that are rows by name: fewer are parts of one thing.
 const MIN_NAMED_ROWS: u32 = 8;
+
+/// Most members of an object with rows and the list of their columns.
+const MAX_BESIDE: usize = 16;
 
 /// Fewest values that are read as lines.
 const MIN_LINES: usize = 12;
@@ -34,7 +38,7 @@ const MAX_LINES_BEFORE: usize = 12;
 const MAX_BYTES_BEFORE: usize = 1000;
 
 /// Splits JSON, perhaps behind a few words or lines; `None` for other text.
-pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
+pub fn tree(text: &str) -> Option<(Tree, Vec<Span>, Parents)> {
     let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
         None => {
@@ -50,8 +54,18 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
         pieces,
         odd_cells: BTreeSet::new(),
         inner: Vec::new(),
+        named: Vec::new(),
+        headings: HashMap::new(),
+        within: Vec::new(),
+        has_rows: false,
     };
     build.all();
+    if !build.has_rows {
+        // It is one record.
+        let Node { start, end, .. } = found[0];
+        build.named.push(NamedValue { bytes: start as usize..end as usize, names: Vec::new(), is_record: true });
+    }
+    let (parents, records) = build.parents();
     let mut pieces = build.pieces;
     // Nothing but space behind it is a part of it.
     let end = if text[end..].trim().is_empty() { text.len() } else { end };
@@ -60,7 +74,7 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Span>)> {
     }
     let behind = (pieces.len(), end);
     pieces.extend(lines_around(text, end));
-    Some((Tree { nodes: build.nodes, before, behind, inner: build.inner }, pieces))
+    Some((Tree { nodes: build.nodes, before, behind, inner: build.inner, records }, pieces, parents))
 }
 
 /// Finds JSON that begins on the first line, as in `1| {"id": 1}` and `HTTP 200: [1, 2]`.
@@ -123,6 +137,22 @@ struct Build<'t> {
     odd_cells: BTreeSet<usize>,
     /// See [`Tree`].
     inner: Vec<(usize, Segments)>,
+    /// Opened rows, and what stands under a heading, with where that which names them starts; outer before inner ones.
+    named: Vec<NamedValue>,
+    /// By container of rows without keys: the list of their columns beside it.
+    headings: HashMap<usize, usize>,
+    /// Pieces within long strings with their parents.
+    within: Vec<(u32, u32)>,
+    /// Whether any container has rows.
+    has_rows: bool,
+}
+
+/// A value that says little without its name.
+struct NamedValue {
+    bytes: Range<usize>,
+    /// Where its names start.
+    names: Vec<usize>,
+    is_record: bool,
 }
 
 impl Build<'_> {
@@ -147,7 +177,7 @@ impl Build<'_> {
                             Vec::new()
                         }
                         _ if depth <= MAX_ROWS_DEPTH && self.has_rows(index) => self.rows(index),
-                        Shape::Array | Shape::Object | Shape::Lines => self.values(index, node.shape, depth == 1),
+                        Shape::Array | Shape::Object | Shape::Lines => self.values(index, node.shape, depth),
                     };
                     tasks.extend(inside.into_iter().rev());
                 }
@@ -173,8 +203,11 @@ impl Build<'_> {
 
     /// Returns the task for the contents of a container without rows. What stands beside a long value at the root says what that
     /// is: `"total": 300`.
-    fn values(&self, index: usize, shape: Shape, is_root: bool) -> Vec<Task> {
+    fn values(&mut self, index: usize, shape: Shape, depth: usize) -> Vec<Task> {
         let children: Vec<usize> = self.children(index).collect();
+        if shape == Shape::Object && children.len() <= MAX_BESIDE && depth <= MAX_ROWS_DEPTH {
+            self.find_headings(&children);
+        }
         let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
         // Of the members of an object only what is odd counts: their order says nothing.
         let counts = |of_line: &Class| shape == Shape::Array || *of_line == Class::Outlier;
@@ -191,12 +224,15 @@ impl Build<'_> {
             }
         }
         let is_leaf = |child: usize| self.found[child].shape == Shape::Leaf;
-        if is_root && shape == Shape::Object && !children.iter().all(|&child| is_leaf(child)) {
+        if depth == 1 && shape == Shape::Object && !children.iter().all(|&child| is_leaf(child)) {
             for (class, _) in classes.iter_mut().zip(&children).filter(|(_, child)| is_leaf(**child)) {
                 *class = class.or(Class::Header);
             }
         }
-        children.into_iter().zip(classes).map(|(child, class)| Task::Node(child, class)).collect()
+        let headings: Vec<usize> = children.iter().filter_map(|child| self.headings.get(child).copied()).collect();
+        let is_heading = |child: &usize| headings.contains(child);
+        let task = |(child, class)| if is_heading(&child) { Task::Row(child, class) } else { Task::Node(child, class) };
+        children.into_iter().zip(classes).map(task).collect()
     }
 
     /// Returns whether an object is what a failure says, or has a member that says that it failed; not an element of an array, which
@@ -326,8 +362,11 @@ impl Build<'_> {
             let first = rows.add(self.text, start as usize..end as usize) as usize;
             numbers.push(first..first + count as usize);
         }
-        let (kinds, odd_cells) = rows.classes(self.text);
+        let Classes { classes: kinds, odd_cells, names } = rows.classes(self.text);
         self.odd_cells.extend(odd_cells);
+        self.has_rows = true;
+        self.head_rows(index, &children);
+        self.name(&children, &numbers, &names);
         let of_rows = |rows: Range<usize>| kinds[rows].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
         let mut classes: Vec<Class> = numbers.into_iter().map(of_rows).collect();
         log::edges(&mut classes, (2, 2));
@@ -340,6 +379,86 @@ impl Build<'_> {
         children.into_iter().zip(classes).map(task).collect()
     }
 
+    /// Notes what names the opened ones of the rows `children`, by their numbers.
+    fn name(&mut self, children: &[usize], numbers: &[Range<usize>], names: &[(u32, usize)]) {
+        let mut names = names.iter().peekable();
+        for (&child, number) in children.iter().zip(numbers) {
+            let node = self.found[child];
+            let of_row = std::iter::from_fn(|| names.next_if(|(row, _)| (*row as usize) < number.end));
+            let names: Vec<usize> = of_row.map(|(_, start)| *start).collect();
+            if !names.is_empty() && !self.is_small(node) {
+                self.named.push(NamedValue { bytes: node.start as usize..node.end as usize, names, is_record: true });
+            }
+        }
+    }
+
+    /// Notes the heading of the rows `children` of a container, which have no keys: the list of their columns beside it, else the first
+    /// of them.
+    fn head_rows(&mut self, index: usize, children: &[usize]) {
+        let (Some(&first), Some(&last)) = (children.first(), children.last()) else { return };
+        let Node { start, end, .. } = self.found[first];
+        if !self.text[start as usize..].starts_with('[') {
+            return;
+        }
+        let heading = self.headings.get(&index).map(|heading| self.found[*heading].start as usize);
+        let rows = if heading.is_some() { start } else { end } as usize..self.found[last].end as usize;
+        if !rows.is_empty() {
+            let names = vec![heading.unwrap_or(start as usize)];
+            self.named.push(NamedValue { bytes: rows, names, is_record: false });
+        }
+    }
+
+    /// Notes which members of an object are lists of strings with as many elements as the rows without keys in another one.
+    fn find_headings(&mut self, children: &[usize]) {
+        let bytes = self.text.as_bytes();
+        for &rows in children {
+            let Node { start, end, .. } = self.found[rows];
+            let value = value_start(bytes, start as usize).unwrap_or(end as usize);
+            let first_row = skip_spaces(bytes, value + 1);
+            if bytes.get(value) != Some(&b'[') || bytes.get(first_row) != Some(&b'[') {
+                continue;
+            }
+            let columns = elements(bytes, first_row);
+            let is_list = |value: Range<usize>| {
+                let first = skip_spaces(bytes, value.start + 1);
+                bytes[value.start] == b'['
+                    && matches!(bytes.get(first), Some(b'"' | b'\''))
+                    && elements(bytes, value.start) == columns
+            };
+            let is_heading = |&child: &usize| {
+                let Node { start, end, .. } = self.found[child];
+                child != rows && values(bytes, start as usize..end as usize).any(is_list)
+            };
+            let heading = children.iter().copied().find(is_heading);
+            self.headings.extend(heading.map(|heading| (rows, heading)));
+        }
+    }
+
+    /// Returns the parents of the pieces, and the pieces of each record.
+    fn parents(&self) -> (Parents, Vec<Range<u32>>) {
+        let mut parents = Parents::none(self.pieces.len());
+        let piece_at = |byte: usize| at(self.pieces.partition_point(|piece| piece.end as usize <= byte));
+        let mut records = Vec::new();
+        for NamedValue { bytes, names, is_record } in &self.named {
+            let (first, last) = (piece_at(bytes.start), piece_at(bytes.end - 1));
+            let names: Vec<u32> = names.iter().map(|&start| piece_at(start)).collect();
+            for piece in first..=last {
+                let before = names.iter().rev().find(|name| **name < piece);
+                if let Some(&name) = before.or(names.first()).filter(|name| **name != piece) {
+                    parents.set(piece, name);
+                }
+            }
+            if *is_record {
+                records.push(first..last + 1);
+            }
+        }
+        for &(piece, parent) in &self.within {
+            parents.set(piece, parent);
+        }
+        records.sort_by_key(|record| record.start);
+        (parents.without_circles(), records)
+    }
+
     /// Opens a long string: what it says is split as any other text.
     fn parts(&mut self, node: Node) {
         let body = body(self.text, node);
@@ -348,6 +467,7 @@ impl Build<'_> {
         // The key and opening brackets before it belong to the first part.
         let mut start = self.pieces.last().map_or(0, |last| last.end);
         let segments = Segments::of(&said.text);
+        self.within.extend(segments.parents.iter().map(|(piece, parent)| (piece + at(first), parent + at(first))));
         for piece in segments.pieces() {
             let end = at(body.start + said.in_body(piece.end as usize));
             self.pieces.push(Span { start, end, class: piece.class });
@@ -358,6 +478,23 @@ impl Build<'_> {
         }
         debug_assert!(self.pieces.len() > first, "a long string says something");
     }
+}
+
+/// Iterates over the values in the consecutive elements or members of `range`, valid JSON.
+fn values(bytes: &[u8], range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut position = range.start;
+    std::iter::from_fn(move || {
+        let start = (position < range.end).then(|| value_start(bytes, position).unwrap_or(position))?;
+        let end = value_end(bytes, start);
+        position = behind_comma(bytes, end);
+        Some(start..end)
+    })
+}
+
+/// Returns the number of elements of the array at `position`.
+fn elements(bytes: &[u8], position: usize) -> usize {
+    let end = value_end(bytes, position) - 1;
+    values(bytes, skip_spaces(bytes, position + 1)..end).count()
 }
 
 /// Returns the body of the string literal that a node is, or has as its value.

@@ -11,7 +11,13 @@ mod rows;
 pub use build::tree;
 pub use render::render;
 
+use std::ops::Range;
+
 use super::Segments;
+
+/// Most records before a piece that may be around it, and most pieces of one.
+const MAX_RECORDS_BEFORE: usize = 64;
+const MAX_PIECES: usize = 128;
 
 /// The shape of a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -52,19 +58,38 @@ pub struct Tree {
     behind: (usize, usize),
     /// By node, in order: what a long string says that is JSON itself, as tools wrap it.
     inner: Vec<(usize, Segments)>,
+    /// The pieces of each opened row, outer before inner ones; all where nothing has rows.
+    records: Vec<Range<u32>>,
 }
 
 impl Tree {
     /// Returns the bytes that it has on the heap.
     pub fn heap_bytes(&self) -> usize {
         let inner: usize = self.inner.iter().map(|(_, inner)| size_of_val(inner) + inner.heap_bytes()).sum();
-        self.nodes.capacity() * size_of::<Node>() + inner
+        self.nodes.capacity() * size_of::<Node>() + self.records.capacity() * size_of::<Range<u32>>() + inner
     }
 
     /// Returns the JSON that the string of a node says.
     fn inner(&self, node: usize) -> Option<&Segments> {
         let at = self.inner.binary_search_by_key(&node, |(node, _)| *node).ok()?;
         Some(&self.inner[at].1)
+    }
+
+    /// Returns the pieces of the innermost record that a piece is in.
+    pub fn record(&self, piece: u32) -> Option<Range<u32>> {
+        let behind = self.nodes.partition_point(|node| node.piece <= piece);
+        if let Some(owner) = behind.checked_sub(1).filter(|owner| self.nodes[*owner].shape == Shape::Text)
+            && let Some(inner) = self.inner(owner)
+        {
+            let first = self.nodes[owner].piece;
+            let of_inner = inner.record(piece - first)?;
+            return Some(of_inner.start + first..of_inner.end + first);
+        }
+        let before = self.records.partition_point(|record| record.start <= piece);
+        let near = self.records[..before].iter().rev().take(MAX_RECORDS_BEFORE);
+        near.filter(|record| piece < record.end && record.len() <= MAX_PIECES)
+            .min_by_key(|record| record.len())
+            .cloned()
     }
 
     /// Returns whether a piece is a part of a long string, and not its first one.

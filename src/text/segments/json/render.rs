@@ -18,8 +18,7 @@ const MAX_SPACES: usize = 80;
 const SHOWN_GAP_BYTES: usize = 24;
 
 /// Joins kept pieces with the brackets, keys and commas that JSON needs.
-pub fn render(tree: &Tree, pieces: &[Span], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
-    let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
+pub fn render(tree: &Tree, pieces: &[Span], text: &str, mut kept: Vec<bool>, marks: Marks<'_>) -> String {
     if kept.iter().all(|kept| *kept) {
         return text.to_owned();
     }

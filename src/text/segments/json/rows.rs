@@ -36,6 +36,16 @@ pub struct Rows {
     strings: Vec<Vec<(u32, Range<usize>)>>,
 }
 
+/// What is to be said of rows.
+pub struct Classes {
+    /// By row.
+    pub classes: Vec<Class>,
+    /// Where odd cells of large rows start, with those that name these rows.
+    pub odd_cells: Vec<usize>,
+    /// Large rows with where cells start that name them, in order.
+    pub names: Vec<(u32, usize)>,
+}
+
 /// A cell of a large row.
 struct Cell {
     row: u32,
@@ -176,8 +186,8 @@ impl Rows {
         self.paths.get(&path).copied().unwrap_or(MAX_COLUMNS)
     }
 
-    /// Returns the class of each row of `text`, and where odd cells of large rows start, with those that name these rows.
-    pub fn classes(&self, text: &str) -> (Vec<Class>, Vec<usize>) {
+    /// Returns what is to be said of the rows of `text`.
+    pub fn classes(&self, text: &str) -> Classes {
         let (mut classes, mut odd) = self.columns.classes();
         for (column, strings) in self.strings.iter().enumerate().filter(|(column, _)| self.columns.is_open(*column)) {
             let said = strings.iter().map(|(row, said)| (*row as usize, &text[said.clone()]));
@@ -188,12 +198,13 @@ impl Rows {
         }
         let odd: HashSet<(u32, usize)> = odd.into_iter().collect();
         let rows: HashSet<u32> = odd.iter().map(|(row, _)| *row).collect();
-        let naming = if odd.is_empty() { Vec::new() } else { self.naming(text) };
+        let naming = self.naming(text);
+        let names = || self.cells.iter().filter(|cell| naming.contains(&cell.column));
         let is_wanted = |cell: &&Cell| {
             odd.contains(&(cell.row, cell.column)) || (naming.contains(&cell.column) && rows.contains(&cell.row))
         };
-        let starts = self.cells.iter().filter(is_wanted).map(|cell| cell.source.start).collect();
-        (classes, starts)
+        let odd_cells = self.cells.iter().filter(is_wanted).map(|cell| cell.source.start).collect();
+        Classes { classes, odd_cells, names: names().map(|cell| (cell.row, cell.source.start)).collect() }
     }
 
     /// Returns the columns that name large rows: the first of which hardly two have the same value, and the first such in

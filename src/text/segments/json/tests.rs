@@ -43,6 +43,57 @@ fn a_long_string_in_json_is_opened() {
     assert!(out.len() < 400, "{out}");
 }
 
+/// Returns `text` with the pieces that have one of `wanted`, and what they stand under.
+fn short(text: &str, wanted: &[&str]) -> String {
+    let segments = Segments::of(text);
+    let has = |piece: usize| wanted.iter().any(|wanted| text[segments.pieces()[piece].range()].contains(wanted));
+    segments.excerpt(text, &has, Marks::default())
+}
+
+#[test]
+fn what_stays_of_a_large_row_has_its_name() {
+    let event = |i: usize| {
+        let guests =
+            json!([{"mail": format!("u{i}a@x.org"), "says": "yes"}, {"mail": format!("u{i}b@x.org"), "says": "no"}]);
+        let title = ["Tea", "Lunch", "Walk"][i % 3].repeat(i / 3 + 1);
+        json!({"kind": "event", "id": format!("ev_{:04}", i * 791 % 1_000), "title": title, "place": "Room of the north wing", "notes": "lorem ipsum dolor sit amet ".repeat(12), "guests": guests})
+    };
+    let events: Vec<Value> = (0..12).map(event).collect();
+    let wrapped = json!({"content": [{"type": "text", "text": json!({"items": events}).to_string()}]});
+    for text in [json!({"items": events}).to_string(), wrapped.to_string()] {
+        let short = short(&text, &["u7b@"]);
+        let named = format!("ev_{:04}", 7 * 791 % 1_000);
+        assert!(
+            short.contains(&named) && short.contains("LunchLunchLunch") && short.matches("ev_").count() == 1,
+            "{short}"
+        );
+    }
+}
+
+#[test]
+fn the_rows_of_a_group_have_its_name() {
+    let item = |i: usize| json!({"sku": format!("S-{i}"), "price": 10 + i, "name": "a lamp of brass, two arms, with a switch"});
+    let group = |g: usize| json!({"shop": format!("Shop of street {g}"), "items": (g * 9..g * 9 + 9).map(item).collect::<Vec<_>>()});
+    let text = json!({"groups": (0..6).map(group).collect::<Vec<_>>()}).to_string();
+    let short = short(&text, &["\"S-40\""]);
+    assert!(short.contains("Shop of street 4") && short.matches("Shop").count() == 1, "{short}");
+}
+
+#[test]
+fn rows_without_keys_have_their_columns() {
+    let columns = ["sku", "title of the product", "price in euros", "units in stock", "last delivery"];
+    let row = |i: usize| json!([format!("S-{i}"), format!("Lamp {i}"), 10 + i, 100 - i, "2026-05-01"]);
+    let rows: Vec<Value> = (0..40).map(row).collect();
+    let beside = json!({"rows": rows, "columns": columns, "count": 40}).to_string();
+    let first = json!({"values": std::iter::once(json!(columns)).chain(rows).collect::<Vec<_>>()}).to_string();
+    for text in [beside, first] {
+        let short = short(&text, &["\"S-30\""]);
+        assert!(short.contains("units in stock") && short.matches("S-").count() == 1, "{short}");
+    }
+    let other = json!({"rows": (0..40).map(row).collect::<Vec<_>>(), "tags": ["a long word", "another of them"]});
+    assert!(!short(&other.to_string(), &["\"S-30\""]).contains("another"));
+}
+
 #[test]
 fn members_left_out_are_counted_under_a_free_key() {
     let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
