@@ -54,11 +54,20 @@ const MAX_ROWS_OF_VALUE: usize = 250;
 /// From so many positive numbers on, one that is [`SMALLER`] than the small ones is not small by chance.
 const SMALL_IN: usize = 32;
 /// Numbers for [`least`].
-pub const LEAST_KNOWN: usize = 3 * SMALL_IN;
+const LEAST_KNOWN: usize = 3 * SMALL_IN;
+/// Numbers whose ends tell how far others lie; and those that are too few for [`least`].
+pub const MIN_ENDS: usize = 16;
+const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
+/// Few numbers reach down to zero if the second is at most so many of their usual distances above it: about 2, by chance 4.
+const OF_ZERO: f64 = 4.0;
+/// Whole numbers from which on zero is no small one.
+const NO_COUNT: f64 = 10.0;
 /// So many times.
 const SMALLER: f64 = 16.0;
 /// As far apart as so many small numbers are, they lie above zero by more than chance.
 const APART: f64 = 6.0;
+/// Cells of free words that tell of errors; if there are more, and one in [`RARE`] rows, they are what these are about.
+const FEW_ERRORS: u32 = 2;
 /// A reason that marks more than one row in this many is ignored.
 const COMMON: usize = 5;
 
@@ -112,8 +121,22 @@ impl Columns {
         self.columns.get(column).is_some_and(|column| column.is_open(self.rows))
     }
 
-    /// Returns the class of each row, and the odd cells as (row, column).
-    pub fn classes(&self) -> (Vec<Class>, Vec<(u32, usize)>) {
+    /// Returns the rows with some `cells` that tell of errors, by (row, column); none of a column of free words that has them often: titles
+    /// of tickets are about crashes.
+    pub fn errors_in(&self, cells: &[(u32, usize)]) -> Vec<u32> {
+        let mut by_column: HashMap<usize, u32> = HashMap::new();
+        for (_, column) in cells {
+            *by_column.entry(*column).or_default() += 1;
+        }
+        let often = (self.rows / RARE).max(FEW_ERRORS);
+        let tells = |(_, column): &&(u32, usize)| by_column[column] <= often || !self.is_open(*column);
+        let mut rows: Vec<u32> = cells.iter().filter(tells).map(|(row, _)| *row).collect();
+        rows.dedup();
+        rows
+    }
+
+    /// Returns the class of each row, and the odd cells as (row, column). `errors` are further rows that report one.
+    pub fn classes(&self, errors: &[u32]) -> (Vec<Class>, Vec<(u32, usize)>) {
         let mut classes = vec![Class::Plain; self.rows as usize];
         let mut odd = Vec::new();
         for &row in &self.same {
@@ -140,6 +163,7 @@ impl Columns {
             }
         }
         mark(&self.errors, None);
+        mark(errors, None);
         let usual = self.shapes.values().map(Vec::len).max().unwrap_or(0);
         if usual * 2 > self.rows as usize {
             let mut others: Vec<u32> =
@@ -205,7 +229,8 @@ impl Column {
     }
 }
 
-/// Returns the rows whose number is more than three standard deviations from the mean, or below [`least`].
+/// Returns the rows whose number is more than three standard deviations from the mean, the only one that is negative or zero, or
+/// smaller than others are by chance.
 fn far(numbers: &[(u32, f64)]) -> Vec<u32> {
     let Some(&(_, base)) = numbers.first() else { return Vec::new() };
     // Welford's method: one pass, and large numbers close together do not cancel out.
@@ -220,8 +245,11 @@ fn far(numbers: &[(u32, f64)]) -> Vec<u32> {
     if !deviation.is_normal() {
         return Vec::new();
     }
-    let least = least(&mut numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>());
-    let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation || number < least;
+    let mut all: Vec<f64> = numbers.iter().map(|(_, number)| *number).collect();
+    let negative = all.iter().filter(|number| **number < 0.0).count();
+    let positive = if negative == 1 && all.len() >= MIN_ENDS { 0.0 } else { f64::NEG_INFINITY };
+    let bound = lone_zero(&all).max(positive).max(least(&mut all)).max(least_of_few(&mut all));
+    let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation || number < bound;
     numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
 }
 /// Returns the bound below which a number is not small by chance: 0 is odd among 12 to 480, but not among 1 to 480. Reorders
@@ -231,12 +259,28 @@ pub fn least(numbers: &mut [f64]) -> f64 {
 }
 
 /// As [`least`], by the `small` smallest, if the second lies at least so many of their usual distances above zero.
-pub fn least_of(numbers: &mut [f64], small: usize, distances: f64) -> f64 {
+fn least_of(numbers: &mut [f64], small: usize, distances: f64) -> f64 {
     // The first may itself be odd.
     let (smaller, &mut low, _) = numbers.select_nth_unstable_by(small, f64::total_cmp);
     let (_, &mut smallest, _) = smaller.select_nth_unstable_by(1, f64::total_cmp);
     let apart = (low - smallest) / f64::from(count(small - 1));
     if smallest > distances * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
+}
+
+/// Returns a bound above zero, where that occurs at most once and the others are not small: "0 bytes" is odd among any sizes; else
+/// one below all.
+pub fn lone_zero(numbers: &[f64]) -> f64 {
+    let is_whole = numbers.iter().all(|number| number.fract() == 0.0);
+    let least = if is_whole { NO_COUNT } else { 1.0 };
+    let small = numbers.iter().filter(|number| **number < least).count();
+    let zeros = numbers.iter().filter(|number| **number == 0.0).count();
+    let is_lone = zeros <= 1 && small == zeros && numbers.len() >= MIN_ENDS;
+    if is_lone { 1.0 / NO_COUNT } else { f64::NEG_INFINITY }
+}
+
+/// Returns [`least`] of few numbers, by the distances of the smaller half: 0 is odd among 1000 to 9000. Reorders `numbers`.
+pub fn least_of_few(numbers: &mut [f64]) -> f64 {
+    if FEW.contains(&numbers.len()) { least_of(numbers, numbers.len() / 2, OF_ZERO) } else { f64::NEG_INFINITY }
 }
 
 /// Returns whether a cell is empty: JSON's `null` and `""`, and what tables have in their place.
@@ -263,7 +307,7 @@ mod tests {
             let row = columns.row(format!("{i}").as_bytes(), false);
             columns.cell(row, 0, cell.as_bytes());
         }
-        let (classes, _) = columns.classes();
+        let (classes, _) = columns.classes(&[]);
         (0..classes.len()).filter(|&row| classes[row] == Class::Outlier).collect()
     }
 
@@ -279,6 +323,13 @@ mod tests {
         let stock: Vec<String> =
             (0..200).map(|i| if i == 9 { "0".into() } else { format!("{}", 40 + i * 37 % 460) }).collect();
         assert_eq!(classes(&stock.iter().map(String::as_str).collect::<Vec<_>>()), [9]);
+        for (odd, usual) in [("0", 12), ("-48", 12), ("0.00", 5)] {
+            let prices: Vec<String> =
+                (0..40).map(|i| if i == 9 { odd.into() } else { format!("{}.50", usual + i * 37 % 290) }).collect();
+            assert_eq!(classes(&prices.iter().map(String::as_str).collect::<Vec<_>>()), [9], "{odd}");
+        }
+        let ratings: Vec<String> = (0..40).map(|i| (i * 7 % 10).to_string()).collect();
+        assert!(classes(&ratings.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
         let names: Vec<String> = (0..30).map(|i| format!("name {i}")).collect();
         assert!(classes(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
         assert!(classes(&["7"; 30]).is_empty());

@@ -131,7 +131,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
             }
         });
     }
-    let (kinds, _) = columns.classes();
+    let (kinds, _) = columns.classes(&[]);
     for (i, row) in rows {
         classes[i] = kinds[row as usize];
     }

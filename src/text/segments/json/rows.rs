@@ -30,6 +30,8 @@ pub struct Rows {
     paths: HashMap<u64, usize>,
     /// The keys of the last row, in order: mostly the next row has the same.
     order: Vec<Known>,
+    /// Cells that tell of errors, as (row, column).
+    errors: Vec<(u32, usize)>,
     /// The cells of large rows.
     cells: Vec<Cell>,
     /// By column: what its strings say, with their rows.
@@ -92,7 +94,7 @@ impl Rows {
     fn row(&mut self, text: &str, range: Range<usize>) -> u32 {
         let bytes = text.as_bytes();
         let mut cells: Vec<(usize, Range<usize>)> = Vec::with_capacity(self.order.len());
-        let (mut shape, mut is_error, mut nth) = (0_u64, false, 0);
+        let (mut shape, mut errors, mut nth) = (0_u64, Vec::new(), 0);
         let mut open: Vec<Open> = Vec::new();
         let (mut position, mut path, mut column) = (range.start, 0, MAX_COLUMNS);
         let is_container = |position: usize| opens(bytes[position]);
@@ -106,8 +108,9 @@ impl Rows {
                 position = skip_spaces(bytes, position + 1);
             } else {
                 let end = value_end(bytes, position);
-                if matches!(bytes[position], b'"' | b'\'') && end > position + 1 {
-                    is_error |= scan(&text[position + 1..end - 1], false).level >= Level::Weak;
+                let is_string = matches!(bytes[position], b'"' | b'\'') && end > position + 1;
+                if is_string && scan(&text[position + 1..end - 1], false).level >= Level::Weak {
+                    errors.push(column);
                 }
                 if column < MAX_COLUMNS && (!is_container(position) || is_empty(position)) {
                     cells.push((column, position..end));
@@ -140,7 +143,8 @@ impl Rows {
             outside.place += 1;
             nth += 1;
         }
-        let row = self.columns.row(&bytes[range.clone()], is_error);
+        let row = self.columns.row(&bytes[range.clone()], false);
+        self.errors.extend(errors.into_iter().map(|column| (row, column)));
         self.columns.shape(row, shape);
         let is_large = range.len() > OPENED_ROW_BYTES as usize;
         for (column, cell) in cells {
@@ -188,7 +192,7 @@ impl Rows {
 
     /// Returns what is to be said of the rows of `text`.
     pub fn classes(&self, text: &str) -> Classes {
-        let (mut classes, mut odd) = self.columns.classes();
+        let (mut classes, mut odd) = self.columns.classes(&self.columns.errors_in(&self.errors));
         for (column, strings) in self.strings.iter().enumerate().filter(|(column, _)| self.columns.is_open(*column)) {
             let said = strings.iter().map(|(row, said)| (*row as usize, &text[said.clone()]));
             for row in odd::pattern_of(said).map_or_else(Vec::new, |pattern| pattern.odd) {

@@ -51,6 +51,15 @@ fn short(text: &str, wanted: &[&str]) -> String {
 }
 
 #[test]
+fn titles_that_are_about_errors_hide_no_row_that_differs() {
+    let about = |i: usize| ["colour", "crash", "menu", "failure", "print"][i % 5];
+    let issue = |i: usize| json!({"number": 4000 + i, "title": format!("{} {} of the page {i}", ["Login", "Search"][i % 2], about(i)), "locked": i == 62});
+    let text = json!((0..100).map(issue).collect::<Vec<_>>()).to_string();
+    let out = with_classes(&text, &[Class::Outlier, Class::Error], None);
+    assert!(out.contains("4062") && out.matches("number").count() < 8, "{out}");
+}
+
+#[test]
 fn what_stays_of_a_large_row_has_its_name() {
     let event = |i: usize| {
         let guests =

@@ -3,7 +3,7 @@
 use crate::text::bytes::has_digit;
 use crate::text::estimate::count;
 
-use super::super::columns::{LEAST_KNOWN, least, least_of};
+use super::super::columns::{MIN_ENDS, least, least_of_few, lone_zero};
 use super::fields::{FieldValue, measured, runs};
 
 /// Most values of a field with few values.
@@ -30,15 +30,8 @@ const TAIL: f64 = 4.0;
 /// They may lie beyond it by this fraction of the range in any case; of few numbers the last may be farther.
 const NEAR: f64 = 8.0;
 const NEAR_FEW: f64 = 4.0;
-/// Numbers whose ends tell how far others lie, and how many of them are an end at least.
-const MIN_ENDS: usize = 16;
+/// Least numbers that are an end of [`MIN_ENDS`].
 const OF_END: usize = 4;
-/// Whole numbers from which on zero is no small one.
-const NO_COUNT: f64 = 10.0;
-/// Numbers too few for [`least`].
-const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
-/// Few numbers reach down to zero if the second is at most so many of their usual distances above it: about 2, by chance 4.
-const OF_ZERO: f64 = 4.0;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
@@ -394,22 +387,6 @@ fn letters(field: &str) -> u32 {
 /// Returns whether a number has zeros before it, as minutes and seconds.
 fn is_padded(field: &str) -> bool {
     matches!(field.as_bytes(), [b'0', b'0'..=b'9', ..])
-}
-
-/// Returns a bound above zero, where that occurs at most once and the others are not small: "0 bytes" is odd among any sizes; else
-/// one below all.
-fn lone_zero(numbers: &[f64]) -> f64 {
-    let is_whole = numbers.iter().all(|number| number.fract() == 0.0);
-    let least = if is_whole { NO_COUNT } else { 1.0 };
-    let small = numbers.iter().filter(|number| **number < least).count();
-    let zeros = numbers.iter().filter(|number| **number == 0.0).count();
-    let is_lone = zeros <= 1 && small == zeros && numbers.len() >= MIN_ENDS;
-    if is_lone { 1.0 / NO_COUNT } else { f64::NEG_INFINITY }
-}
-
-/// Returns [`least`] of few numbers, by the distances of the smaller half: 0 is odd among 1000 to 9000. Reorders `numbers`.
-fn least_of_few(numbers: &mut [f64]) -> f64 {
-    if FEW.contains(&numbers.len()) { least_of(numbers, numbers.len() / 2, OF_ZERO) } else { f64::NEG_INFINITY }
 }
 
 /// Returns the common start of all but a few fields; empty if it is short.
