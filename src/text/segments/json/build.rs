@@ -229,6 +229,12 @@ impl Build<'_> {
                 *class = class.or(Class::Header);
             }
         }
+        for (class, &child) in classes.iter_mut().zip(&children).filter(|_| shape == Shape::Object) {
+            let Node { shape, start, end, .. } = self.found[child];
+            if shape == Shape::Leaf && says_how_to_go_on(&self.text[start as usize..end as usize]) {
+                *class = class.or(Class::Outlier);
+            }
+        }
         let headings: Vec<usize> = children.iter().filter_map(|child| self.headings.get(child).copied()).collect();
         let is_heading = |child: &usize| headings.contains(child);
         let task = |(child, class)| if is_heading(&child) { Task::Row(child, class) } else { Task::Node(child, class) };
@@ -478,6 +484,24 @@ impl Build<'_> {
         }
         debug_assert!(self.pieces.len() > first, "a long string says something");
     }
+}
+
+/// Ends of the keys whose string is what the next call of a listing takes, in lower case without `_` and `-`; and the longest member
+/// that is looked at.
+const GOES_ON: [&str; 7] =
+    ["cursor", "pagetoken", "nexttoken", "continuationtoken", "\"continue", "\"next", "nextlink"];
+const MAX_MEMBER_BYTES: usize = 400;
+
+/// Returns whether a member, or one in it, says where a listing goes on: `"next_cursor": "dXNl"`.
+fn says_how_to_go_on(source: &str) -> bool {
+    let parts = || source.split("\":").zip(source.split("\":").skip(1));
+    source.len() <= MAX_MEMBER_BYTES
+        && parts().any(|(before, value)| {
+            let value = value.trim_start();
+            let is_text = value.starts_with('"') && !value.starts_with("\"\"");
+            let key = || before.to_ascii_lowercase().replace(['_', '-'], "");
+            is_text && GOES_ON.iter().any(|end| key().ends_with(end))
+        })
 }
 
 /// Iterates over the values in the consecutive elements or members of `range`, valid JSON.

@@ -51,6 +51,24 @@ fn short(text: &str, wanted: &[&str]) -> String {
 }
 
 #[test]
+fn where_a_listing_goes_on_stands_out() {
+    let rows: Vec<Value> = (0..40).map(|i| json!({"name": format!("web-{i}"), "phase": "Running"})).collect();
+    for (key, value) in [
+        ("metadata", json!({"continue": "eyJ2IjoibWV0YS5rOHMuaW8", "resourceVersion": "882211"})),
+        ("response_metadata", json!({"next_cursor": "dXNlcjpVMDYxTkZUVDI="})),
+        ("nextPageToken", json!("CAUQAA-of-the-second-page")),
+        ("@odata.nextLink", json!("https://graph.host/me/messages?$skip=10")),
+    ] {
+        let text = json!({"items": rows, key: value}).to_string();
+        assert_eq!(class_of(&text, &format!("\"{key}\"")), Class::Outlier, "{key}");
+    }
+    for value in [json!({"next_cursor": ""}), json!({"next_cursor": null}), json!({"next_run": "10:30"})] {
+        let text = json!({"items": rows, "response_metadata": value}).to_string();
+        assert_ne!(class_of(&text, "\"response_metadata\""), Class::Outlier, "{text}");
+    }
+}
+
+#[test]
 fn titles_that_are_about_errors_hide_no_row_that_differs() {
     let about = |i: usize| ["colour", "crash", "menu", "failure", "print"][i % 5];
     let issue = |i: usize| json!({"number": 4000 + i, "title": format!("{} {} of the page {i}", ["Login", "Search"][i % 2], about(i)), "locked": i == 62});
