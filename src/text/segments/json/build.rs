@@ -498,9 +498,9 @@ fn says_how_to_go_on(source: &str) -> bool {
     source.len() <= MAX_MEMBER_BYTES
         && parts().any(|(before, value)| {
             let value = value.trim_start();
-            let is_text = value.starts_with('"') && !value.starts_with("\"\"");
+            let says = value.starts_with(['"', '{']) && !value.starts_with("\"\"");
             let key = || before.to_ascii_lowercase().replace(['_', '-'], "");
-            is_text && GOES_ON.iter().any(|end| key().ends_with(end))
+            says && GOES_ON.iter().any(|end| key().ends_with(end))
         })
 }
 

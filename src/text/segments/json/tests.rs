@@ -56,6 +56,7 @@ fn where_a_listing_goes_on_stands_out() {
     for (key, value) in [
         ("metadata", json!({"continue": "eyJ2IjoibWV0YS5rOHMuaW8", "resourceVersion": "882211"})),
         ("response_metadata", json!({"next_cursor": "dXNlcjpVMDYxTkZUVDI="})),
+        ("paging", json!({"next": {"after": "25"}})),
         ("nextPageToken", json!("CAUQAA-of-the-second-page")),
         ("@odata.nextLink", json!("https://graph.host/me/messages?$skip=10")),
     ] {
