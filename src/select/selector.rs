@@ -122,23 +122,24 @@ pub struct Selector<'s> {
 
 /// Adds the units of a block: one for each part, or one for a block without text.
 fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block): (usize, &Block)) {
-    let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
+    let first = units.len();
+    let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, parent: Option<usize>, is_fixed: bool| Unit {
         block: index(b),
         mentions: index(mentions.start)..index(mentions.end),
         tokens,
         rating,
-        parent: None,
+        parent: parent.map(|parent| index(first + parent)),
         is_fixed,
         is_taken: false,
     };
-    let first = units.len();
     let Some(document) = block.document else {
         let rating = Rating { named: 0.0, otherwise: block.weight * FRAME * block.full };
-        units.push(unit(0..0, block.full, rating, false));
+        units.push(unit(0..0, block.full, rating, None, false));
         return;
     };
     let token_worth = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
-    let parts = &scoring.documents()[document].analysis.parts;
+    let analysis = &scoring.documents()[document].analysis;
+    let parts = &analysis.parts;
     let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
     let for_byte = block.full / count(bytes as usize).max(1.0);
     let crowd = |class: Class| {
@@ -150,19 +151,16 @@ fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block
     let (is_result, is_users) = (author == Author::Result, author == Author::User);
     let strikes = if is_result { frame.strikes * STRIKING } else { 0.0 };
     let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
-    let analysis = &scoring.documents()[document].analysis;
-    let with_parent =
-        |(i, unit): (usize, Unit)| Unit { parent: analysis.parent(i).map(|parent| index(first + parent)), ..unit };
-    let parts = parts.map(|(i, (part, mentions))| {
+    units.extend(parts.map(|(i, (part, mentions))| {
+        let parent = analysis.parent(i);
         let tokens = count(part.bytes as usize) * for_byte;
         if is_users && part.is_fixed {
             // Who speaks, or when, says nothing alone.
-            return unit(mentions, tokens, Rating::default(), true);
+            return unit(mentions, tokens, Rating::default(), parent, true);
         }
         let rating = Rating::of(scoring, document, (i, part.class), crowds, block.is_bundle);
-        unit(mentions, tokens, rating.within(block.weight, tokens * token_worth + strikes), part.is_fixed)
-    });
-    units.extend(parts.enumerate().map(with_parent));
+        unit(mentions, tokens, rating.within(block.weight, tokens * token_worth + strikes), parent, part.is_fixed)
+    }));
 }
 
 impl<'s> Selector<'s> {

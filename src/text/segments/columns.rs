@@ -17,6 +17,8 @@ pub struct Columns {
     seen: HashSet<u64>,
     same: Vec<u32>,
     errors: Vec<u32>,
+    /// Cells that tell of errors, as (row, column).
+    error_cells: Vec<(u32, usize)>,
 }
 
 #[derive(Default)]
@@ -85,6 +87,11 @@ impl Columns {
         row
     }
 
+    /// Notes that a cell tells of an error.
+    pub fn tells_error(&mut self, row: u32, column: usize) {
+        self.error_cells.push((row, column));
+    }
+
     /// Sets the shape of a row: its keys, or its number of cells.
     pub fn shape(&mut self, row: u32, shape: u64) {
         self.shapes.entry(shape).or_default().push(row);
@@ -121,22 +128,22 @@ impl Columns {
         self.columns.get(column).is_some_and(|column| column.is_open(self.rows))
     }
 
-    /// Returns the rows with some `cells` that tell of errors, by (row, column); none of a column of free words that has them often: titles
-    /// of tickets are about crashes.
-    pub fn errors_in(&self, cells: &[(u32, usize)]) -> Vec<u32> {
+    /// Returns the rows with cells that tell of errors; none of a column of free words that has them often: titles of tickets are about
+    /// crashes.
+    fn errors_in_cells(&self) -> Vec<u32> {
         let mut by_column: HashMap<usize, u32> = HashMap::new();
-        for (_, column) in cells {
+        for (_, column) in &self.error_cells {
             *by_column.entry(*column).or_default() += 1;
         }
         let often = (self.rows / RARE).max(FEW_ERRORS);
         let tells = |(_, column): &&(u32, usize)| by_column[column] <= often || !self.is_open(*column);
-        let mut rows: Vec<u32> = cells.iter().filter(tells).map(|(row, _)| *row).collect();
+        let mut rows: Vec<u32> = self.error_cells.iter().filter(tells).map(|(row, _)| *row).collect();
         rows.dedup();
         rows
     }
 
-    /// Returns the class of each row, and the odd cells as (row, column). `errors` are further rows that report one.
-    pub fn classes(&self, errors: &[u32]) -> (Vec<Class>, Vec<(u32, usize)>) {
+    /// Returns the class of each row, and the odd cells as (row, column).
+    pub fn classes(&self) -> (Vec<Class>, Vec<(u32, usize)>) {
         let mut classes = vec![Class::Plain; self.rows as usize];
         let mut odd = Vec::new();
         for &row in &self.same {
@@ -163,7 +170,7 @@ impl Columns {
             }
         }
         mark(&self.errors, None);
-        mark(errors, None);
+        mark(&self.errors_in_cells(), None);
         let usual = self.shapes.values().map(Vec::len).max().unwrap_or(0);
         if usual * 2 > self.rows as usize {
             let mut others: Vec<u32> =
@@ -307,7 +314,7 @@ mod tests {
             let row = columns.row(format!("{i}").as_bytes(), false);
             columns.cell(row, 0, cell.as_bytes());
         }
-        let (classes, _) = columns.classes(&[]);
+        let (classes, _) = columns.classes();
         (0..classes.len()).filter(|&row| classes[row] == Class::Outlier).collect()
     }
 

@@ -52,8 +52,9 @@ fn between(lines: &[&str]) -> Option<Between> {
     }
 }
 
-/// Lines that tell whether the first one names their columns, and the longest name of one.
+/// Lines that tell whether the first one names their columns, the fewest of these, and the longest name of one.
 const HEADED: usize = 20;
+const MIN_COLUMNS: usize = 3;
 const MAX_NAME_BYTES: usize = 64;
 
 /// Returns whether the first of a few lines names the columns of the others, which may be a log's, with a time in each.
@@ -67,7 +68,10 @@ pub fn is_headed<'t>(mut lines: impl Iterator<Item = &'t str>) -> bool {
             name.len() <= MAX_NAME_BYTES && name.starts_with(char::is_alphabetic) && !has_time(name.as_bytes())
         };
         let fit = lines.iter().filter(|line| cells(line, between).count() >= names.len()).count();
-        names.len() >= MIN_LINES && names.iter().all(is_name) && lines.len() >= MIN_LINES && fit * 10 >= lines.len() * 9
+        names.len() >= MIN_COLUMNS
+            && names.iter().all(is_name)
+            && lines.len() >= MIN_LINES
+            && fit * 10 >= lines.len() * 9
     })
 }
 
@@ -131,7 +135,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
             }
         });
     }
-    let (kinds, _) = columns.classes(&[]);
+    let (kinds, _) = columns.classes();
     for (i, row) in rows {
         classes[i] = kinds[row as usize];
     }

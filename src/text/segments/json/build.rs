@@ -498,9 +498,11 @@ fn says_how_to_go_on(source: &str) -> bool {
     source.len() <= MAX_MEMBER_BYTES
         && parts().any(|(before, value)| {
             let value = value.trim_start();
-            let says = value.starts_with(['"', '{']) && !value.starts_with("\"\"");
-            let key = || before.to_ascii_lowercase().replace(['_', '-'], "");
-            says && GOES_ON.iter().any(|end| key().ends_with(end))
+            if !value.starts_with(['"', '{']) || value.starts_with("\"\"") {
+                return false;
+            }
+            let key = before.to_ascii_lowercase().replace(['_', '-'], "");
+            GOES_ON.iter().any(|end| key.ends_with(end))
         })
 }
 

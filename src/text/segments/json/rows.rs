@@ -30,8 +30,6 @@ pub struct Rows {
     paths: HashMap<u64, usize>,
     /// The keys of the last row, in order: mostly the next row has the same.
     order: Vec<Known>,
-    /// Cells that tell of errors, as (row, column).
-    errors: Vec<(u32, usize)>,
     /// The cells of large rows.
     cells: Vec<Cell>,
     /// By column: what its strings say, with their rows.
@@ -144,7 +142,9 @@ impl Rows {
             nth += 1;
         }
         let row = self.columns.row(&bytes[range.clone()], false);
-        self.errors.extend(errors.into_iter().map(|column| (row, column)));
+        for column in errors {
+            self.columns.tells_error(row, column);
+        }
         self.columns.shape(row, shape);
         let is_large = range.len() > OPENED_ROW_BYTES as usize;
         for (column, cell) in cells {
@@ -192,7 +192,7 @@ impl Rows {
 
     /// Returns what is to be said of the rows of `text`.
     pub fn classes(&self, text: &str) -> Classes {
-        let (mut classes, mut odd) = self.columns.classes(&self.columns.errors_in(&self.errors));
+        let (mut classes, mut odd) = self.columns.classes();
         for (column, strings) in self.strings.iter().enumerate().filter(|(column, _)| self.columns.is_open(*column)) {
             let said = strings.iter().map(|(row, said)| (*row as usize, &text[said.clone()]));
             for row in odd::pattern_of(said).map_or_else(Vec::new, |pattern| pattern.odd) {
