@@ -9,15 +9,16 @@ from texts import prose
 
 FILES = 36
 TOKENS = 2_400
+PARCELS = [f"The parcel of OPS-{4700 + number} waits on quay {number}." for number in range(160)]
 SAID = {
     3: "Old rows are deleted by the retention job at 03:25 every Sunday.",
-    5: "The parcel of OPS-4811 waits in the boathouse.",
+    5: PARCELS[111],
 }
-"""What a file says, by its number."""
+"""What a file says that is asked for, by its number; the second is one of many like it."""
 TURNS = {
     "When does the retention job run?": "At 03:25.",
     "Thank you.": "Gladly.",
-    "Where is OPS-4811?": "In the boathouse.",
+    "Where is OPS-4811?": "On quay 111.",
     "Fine.": "Good.",
 }
 """What the user says behind the run, and the model's answers."""
@@ -28,7 +29,7 @@ async def play(stage: Stage) -> None:
     half = TOKENS // 2
     for number, name in enumerate(NAMES):
         text = [prose(f"before {name}", half), SAID.get(number, ""), prose(f"behind {name}", half)]
-        stage.file(name, " ".join(text))
+        stage.file(name, " ".join(PARCELS if number == 5 else text))
     await stage.say(f"Read all {FILES} files, one by one.")
     for said in TURNS:
         await stage.say(said)
