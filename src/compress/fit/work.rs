@@ -156,18 +156,30 @@ impl Fit<'_, '_, '_> {
         self.take_changed(selector, limit);
         self.take_run_again(selector, limit);
         for (position, _) in self.before_newest().rev() {
-            for block in selector.blocks(position) {
-                let is_result = self.draft.is_result(self.candidates[block].entry);
-                let Some(analysis) = self.before[block].analysis.as_ref().filter(|_| is_result) else { continue };
-                let odd = analysis.parts.iter().enumerate().filter(|(_, part)| part.class.stands_out());
-                let odd: Vec<usize> = odd.map(|(part, _)| part).take(MOST_ODD + 1).collect();
-                if odd.len() <= MOST_ODD {
-                    selector
-                        .take_within(limit, |selector| odd.iter().for_each(|&part| selector.take_part(block, part)));
-                }
+            self.take_few(selector, limit, position, Class::stands_out);
+        }
+        // A later page of a listing replaces where an earlier one goes on.
+        let mut called = HashSet::new();
+        for (position, group) in self.before_newest().rev() {
+            let tools = (group.start..group.end).filter_map(|entry| self.draft.call(entry)?.name.as_ref());
+            if tools.filter(|tool| called.insert(tool.as_str())).count() > 0 {
+                self.take_few(selector, limit, position, |class| class == Class::Cursor);
             }
         }
         self.settle_if_sure(selector);
+    }
+
+    /// Takes the parts of results in a group whose class counts, where these are few.
+    fn take_few(&self, selector: &mut Selector<'_>, limit: f32, position: usize, counts: impl Fn(Class) -> bool) {
+        for block in selector.blocks(position) {
+            let is_result = self.draft.is_result(self.candidates[block].entry);
+            let Some(analysis) = self.before[block].analysis.as_ref().filter(|_| is_result) else { continue };
+            let few = analysis.parts.iter().enumerate().filter(|(_, part)| counts(part.class));
+            let few: Vec<usize> = few.map(|(part, _)| part).take(MOST_ODD + 1).collect();
+            if few.len() <= MOST_ODD {
+                selector.take_within(limit, |selector| few.iter().for_each(|&part| selector.take_part(block, part)));
+            }
+        }
     }
 
     /// Takes how the newest run of what failed before ended: else a failure may stay that was mended since.

@@ -49,7 +49,7 @@ impl Rating {
             _ if !scoring.has_classes() => (0.0, 1.0),
             Class::Error => (crowds.errors * STRIKING, 1.0),
             Class::Outlier => (crowds.outliers * STRIKING, 1.0),
-            Class::NearError | Class::Header => (crowds.errors.min(crowds.outliers) * HELPFUL, 1.0),
+            Class::NearError | Class::Header | Class::Cursor => (crowds.errors.min(crowds.outliers) * HELPFUL, 1.0),
             Class::Repeat | Class::Noise if relevance < ANSWERS => (0.0, QUIET),
             Class::Repeat | Class::Noise | Class::Plain | Class::Edge => (0.0, 1.0),
         };

@@ -55,6 +55,8 @@ pub enum Class {
     Header,
     /// A row that differs from the others, a changed line of a diff.
     Outlier,
+    /// Where a listing goes on: what its next call takes.
+    Cursor,
     /// One of the first and last few.
     Edge,
     /// A line or row that repeats an earlier one, except for numbers.
@@ -72,8 +74,9 @@ impl Class {
     /// Returns the class of two joined pieces: the one of higher rank.
     fn rank(self) -> u8 {
         match self {
-            Self::Error => 7,
-            Self::Outlier => 6,
+            Self::Error => 8,
+            Self::Outlier => 7,
+            Self::Cursor => 6,
             Self::Header => 5,
             Self::NearError => 4,
             Self::Edge => 3,

@@ -65,3 +65,31 @@ def test_what_stands_behind_a_long_value_stays(member: str) -> None:
     for share in (0.1, 0.3, 0.5, 0.8):
         fitted = fit_messages(messages, int(count_tokens(messages) * share)).messages
         assert f'"{member}": 300' in str(fitted[3]["content"]), share
+
+
+def test_of_many_pages_stay_what_is_odd_and_where_the_newest_goes_on() -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Prepare the report."}]
+
+    def page(tool: str, number: int, odd: int | None = None) -> None:
+        call = {"name": f"list_{tool}", "arguments": f'{{"page": {number}}}'}
+        listed = [{"id": 900 + n, "state": "lost" if n == odd else "paid"} for n in range(20)]
+        result = {"items": listed, "next_cursor": f"go-on-{tool}-{number}-0123456789abcdef"}
+        id = f"{tool}-{number}"
+        messages.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": id, "type": "function", "function": call}],
+            }
+        )
+        messages.append({"role": "tool", "tool_call_id": id, "content": json.dumps(result)})
+
+    page("orders", 0, odd=7)
+    for number in range(10):
+        for tool in ("deals", "mails", "tasks", "files", "rooms"):
+            page(tool, number)
+    page("orders", 1)
+    page("notes", 0)
+    fitted = str(fit_messages(messages, count_tokens(messages) // 8).messages)
+    assert '"state": "lost"' in fitted
+    assert "go-on-orders-1-" in fitted

@@ -232,7 +232,7 @@ impl Build<'_> {
         for (class, &child) in classes.iter_mut().zip(&children).filter(|_| shape == Shape::Object) {
             let Node { shape, start, end, .. } = self.found[child];
             if shape == Shape::Leaf && says_how_to_go_on(&self.text[start as usize..end as usize]) {
-                *class = class.or(Class::Outlier);
+                *class = class.or(Class::Cursor);
             }
         }
         let headings: Vec<usize> = children.iter().filter_map(|child| self.headings.get(child).copied()).collect();
