@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::bytes::has_hump;
 use super::stop_words::is_stop_word;
-use super::terms::{is_han, scan};
+use super::terms::{is_escaped, is_han, scan};
 
 /// The form of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,6 +273,29 @@ pub fn whole(text: &str, name: Range<usize>) -> Range<usize> {
     start..name.end + if query.len() <= MAX_QUERY_BYTES { query.len() } else { 0 }
 }
 
+/// Most bytes of a code in groups: a UUID has 36.
+const MAX_CODE_BYTES: usize = 40;
+
+/// Returns the code in groups, or the address of mail, that a name is a part of: a group of a UUID is no name by itself.
+pub fn code(text: &str, name: Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let is_word = |at: usize| bytes.get(at).is_some_and(|&byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_between = |at: usize| at > 0 && is_word(at - 1) && is_word(at + 1);
+    let joins = |at: usize, by: &[u8]| is_word(at) || by.contains(&bytes[at]) && is_between(at);
+    let before = (0..name.start).rev().take(MAX_CODE_BYTES);
+    let start = before.take_while(|&at| joins(at, b"-@") && !is_escaped(bytes, at)).last();
+    // The end of a path or of a version is no code.
+    let start = start.filter(|&start| !text[..start].ends_with(['.', '/', ':'])).unwrap_or(name.start);
+    let mut is_host = false;
+    let behind = (name.end..bytes.len()).take(MAX_CODE_BYTES).take_while(|&at| {
+        let joins = joins(at, if is_host { b"-." } else { b"-@" });
+        is_host |= bytes[at] == b'@';
+        joins
+    });
+    let end = behind.last().map_or(name.end, |last| last + 1);
+    if end - start <= MAX_CODE_BYTES { start..end } else { name }
+}
+
 /// Returns probable ranges of Chinese persons' names.
 fn persons(text: &str) -> Vec<Range<usize>> {
     let mut persons = Vec::new();
@@ -422,6 +445,25 @@ mod tests {
 
     fn found(text: &str) -> Vec<&str> {
         names(text).into_iter().map(|name| &text[name]).collect()
+    }
+
+    #[test]
+    fn a_part_of_a_code_is_none() {
+        for (text, part, is) in [
+            ("id: 7cea943d-a332-2c5e-7b3d-d131ce36fd2f,", "a332", "7cea943d-a332-2c5e-7b3d-d131ce36fd2f"),
+            (r#"{"sku": "SKU-D13A48"}"#, "D13A48", "SKU-D13A48"),
+            (r"a\nSKU-D13A48", "D13A48", "SKU-D13A48"),
+            ("<user9354@mail.example.com>", "user9354", "user9354@mail.example.com"),
+            ("<anna@x.user9354.org>", "user9354", "user9354"),
+            ("see v1.7.3-rc2.", "rc2", "rc2"),
+            ("/a/D13A48/b", "D13A48", "D13A48"),
+            ("D13A48", "D13A48", "D13A48"),
+            ("日D13A48-日", "D13A48", "D13A48"),
+            (&"ab12-".repeat(40), "ab12", "ab12"),
+        ] {
+            let at = text.find(part).expect("it stands there");
+            assert_eq!(&text[code(text, at..at + part.len())], is, "{text}");
+        }
     }
 
     #[test]

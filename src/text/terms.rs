@@ -145,7 +145,7 @@ pub fn read(text: &str, reader: &mut impl TextReader) {
 }
 
 /// Returns whether an unescaped backslash precedes.
-fn is_escaped(bytes: &[u8], at: usize) -> bool {
+pub fn is_escaped(bytes: &[u8], at: usize) -> bool {
     matches!(bytes[..at], [.., b'\\']) && !matches!(bytes[..at], [.., b'\\', b'\\'])
 }
 

@@ -12,7 +12,7 @@ use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
 use crate::text::envelope;
 use crate::text::ledger;
-use crate::text::names::{is_bare_number, is_measure, names, whole, without_escape};
+use crate::text::names::{code, is_bare_number, is_measure, names, whole, without_escape};
 use crate::text::segments::Kind;
 
 /// Names worth less have no line: the next step uses them once in ten thousand times.
@@ -152,8 +152,10 @@ impl Fit<'_, '_, '_> {
                 continue;
             }
             let Some(stands) = without_escape(written) else { continue };
-            let stands = &text[whole(text, at..at + stands.len())];
-            let written = if is_prose(analysis) { as_written(text, at).unwrap_or(stands) } else { stands };
+            let stands = whole(text, at..at + stands.len());
+            let written = if is_prose(analysis) { as_written(text, at) } else { Some(&text[code(text, stands.clone())]) };
+            let written = written.unwrap_or(&text[stands]);
+            let at = written.as_ptr().addr() - text.as_ptr().addr();
             if !is_prose(analysis) && is_measure(&written.replace(' ', "")) {
                 continue;
             }
