@@ -153,7 +153,8 @@ impl Fit<'_, '_, '_> {
             }
             let Some(stands) = without_escape(written) else { continue };
             let stands = whole(text, at..at + stands.len());
-            let written = if is_prose(analysis) { as_written(text, at) } else { Some(&text[code(text, stands.clone())]) };
+            let written =
+                if is_prose(analysis) { as_written(text, at) } else { Some(&text[code(text, stands.clone())]) };
             let written = written.unwrap_or(&text[stands]);
             let at = written.as_ptr().addr() - text.as_ptr().addr();
             if !is_prose(analysis) && is_measure(&written.replace(' ', "")) {

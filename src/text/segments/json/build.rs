@@ -1,7 +1,9 @@
 //! Splits JSON into pieces.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::text::json_string::Unescaped;
 use crate::text::segments::log::{self, Rules};
@@ -21,6 +23,9 @@ const MAX_INDENTED: usize = 4;
 
 /// Fewest containers of an object that are rows by name: fewer are parts of one thing.
 const MIN_NAMED_ROWS: u32 = 8;
+
+/// Fewer rows than this are compared with those of like containers only: among six any value is odd.
+const FEW_ROWS: usize = 16;
 
 /// Most members of an object with rows and the list of their columns.
 const MAX_BESIDE: usize = 16;
@@ -57,8 +62,11 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Span>, Parents)> {
         named: Vec::new(),
         headings: HashMap::new(),
         within: Vec::new(),
+        apart: HashSet::new(),
+        of_groups: HashMap::new(),
         has_rows: false,
     };
+    build.compare_groups();
     build.all();
     if !build.has_rows {
         // It is one record.
@@ -143,6 +151,10 @@ struct Build<'t> {
     headings: HashMap<usize, usize>,
     /// Pieces within long strings with their parents.
     within: Vec<(u32, u32)>,
+    /// Where the values of opened arrays start whose rows are compared with those of like ones.
+    apart: HashSet<usize>,
+    /// By such an array: the classes of its rows.
+    of_groups: HashMap<usize, Vec<Class>>,
     /// Whether any container has rows.
     has_rows: bool,
 }
@@ -223,11 +235,13 @@ impl Build<'_> {
                 *class = Class::Error;
             }
         }
-        let is_leaf = |child: usize| self.found[child].shape == Shape::Leaf;
-        if depth == 1 && shape == Shape::Object && !children.iter().all(|&child| is_leaf(child)) {
-            for (class, _) in classes.iter_mut().zip(&children).filter(|(_, child)| is_leaf(**child)) {
+        if depth == 1 && shape == Shape::Object && !children.iter().all(|&child| self.is_leaf(child)) {
+            for (class, _) in classes.iter_mut().zip(&children).filter(|(_, child)| self.is_leaf(**child)) {
                 *class = class.or(Class::Header);
             }
+        }
+        for (class, of_groups) in classes.iter_mut().zip(self.of_groups.remove(&index).unwrap_or_default()) {
+            *class = class.or(of_groups);
         }
         for (class, &child) in classes.iter_mut().zip(&children).filter(|_| shape == Shape::Object) {
             let Node { shape, start, end, .. } = self.found[child];
@@ -262,9 +276,7 @@ impl Build<'_> {
 
     /// Returns whether a member is a string of several words.
     fn is_sentence(&self, index: usize) -> bool {
-        let Node { start, end, .. } = self.found[index];
-        let value = value_start(self.text.as_bytes(), start as usize).unwrap_or(start as usize);
-        let value = &self.text[value..end as usize];
+        let value = &self.text[self.value(index)..self.found[index].end as usize];
         value.starts_with(['"', '\'']) && value.contains(' ')
     }
 
@@ -322,6 +334,10 @@ impl Build<'_> {
         })
     }
 
+    fn is_leaf(&self, index: usize) -> bool {
+        self.found[index].shape == Shape::Leaf
+    }
+
     fn leaf_class(&self, index: usize, parent: Shape) -> Class {
         match self.found[index] {
             Node { shape: Shape::Leaf, start, end, .. } => class_of(&self.text[start as usize..end as usize], parent),
@@ -337,13 +353,11 @@ impl Build<'_> {
     /// Returns whether the elements of an array are rows: two containers or more, and otherwise only marks; or the members of
     /// an object that has many, by name.
     fn has_rows(&self, index: usize) -> bool {
-        let bytes = self.text.as_bytes();
         let least = if self.found[index].shape == Shape::Object { MIN_NAMED_ROWS } else { 2 };
         let (mut rows, mut others) = (0, 0);
         for child in self.children(index) {
-            let Node { start, count, .. } = self.found[child];
-            let value = value_start(bytes, start as usize).unwrap_or(start as usize);
-            if opens(bytes[value]) { rows += count } else { others += count }
+            let count = self.found[child].count;
+            if self.is_container(child) { rows += count } else { others += count }
         }
         rows >= least && others * 4 <= rows
     }
@@ -358,23 +372,97 @@ impl Build<'_> {
         node.shape != Shape::Leaf && (source.len() <= OPENED_ROW_BYTES as usize || is_dense())
     }
 
+    /// Compares the rows of arrays that stand at the same keys: one status in `items` of all groups.
+    fn compare_groups(&mut self) {
+        let groups = self.groups();
+        let opened = groups.iter().flatten().filter(|(_, is_opened)| *is_opened);
+        self.apart = opened.map(|&(group, _)| self.value(group)).collect();
+        for groups in groups {
+            let mut rows = Rows::default();
+            let children: Vec<Vec<usize>> = groups.iter().map(|&(group, _)| self.children(group).collect()).collect();
+            let numbers: Vec<_> = children.iter().map(|children| self.add(children, &mut rows)).collect();
+            let Classes { classes, odd_cells, .. } = rows.classes(self.text);
+            self.odd_cells.extend(odd_cells);
+            let of_groups = numbers.into_iter().map(|numbers| of_children(&classes, &numbers));
+            self.of_groups.extend(groups.into_iter().map(|(group, _)| group).zip(of_groups));
+        }
+    }
+
+    /// Returns the arrays of containers that stand at the same keys, two or more, and whether each is opened: a small row is not.
+    fn groups(&self) -> Vec<Vec<(usize, bool)>> {
+        struct Open {
+            end: usize,
+            /// Hash of the keys that lead to it.
+            path: u64,
+            has_rows: bool,
+            is_opened: bool,
+        }
+        let mut alike: HashMap<u64, Vec<(usize, bool)>> = HashMap::new();
+        let mut open: Vec<Open> = Vec::new();
+        let mut next = 0;
+        while let Some(&node) = self.found.get(next) {
+            let index = next;
+            while open.pop_if(|open| open.end <= index).is_some() {}
+            if matches!(node.shape, Shape::Leaf | Shape::Text) || open.len() == MAX_ROWS_DEPTH {
+                next = node.skip as usize;
+                continue;
+            }
+            next += 1;
+            let outside = open.last();
+            let is_row = outside.is_some_and(|outside| outside.has_rows);
+            let is_opened = outside.is_none_or(|outside| outside.is_opened) && !(is_row && self.is_small(node));
+            let key = if is_row { "" } else { &self.text[node.start as usize..self.value(index)] };
+            let path = xxh3_64_with_seed(key.as_bytes(), outside.map_or(0, |outside| outside.path));
+            let is_array = node.shape == Shape::Array;
+            if is_array && self.children(index).any(|child| self.is_container(child)) {
+                alike.entry(path).or_default().push((index, is_opened));
+            }
+            let has_rows = is_array || self.has_rows(index);
+            open.push(Open { end: node.skip as usize, path, has_rows, is_opened });
+        }
+        let mut groups: Vec<_> = alike.into_values().filter(|alike| alike.len() > 1).collect();
+        groups.sort();
+        groups
+    }
+
+    fn is_container(&self, index: usize) -> bool {
+        opens(self.text.as_bytes()[self.value(index)])
+    }
+
+    /// Returns where the value of an element or a member starts.
+    fn value(&self, index: usize) -> usize {
+        let start = self.found[index].start as usize;
+        value_start(self.text.as_bytes(), start).unwrap_or(start)
+    }
+
+    /// Adds children to rows; returns the numbers of each.
+    fn add(&self, children: &[usize], rows: &mut Rows) -> Vec<Range<usize>> {
+        let numbers = children.iter().map(|&child| {
+            let Node { start, end, count, .. } = self.found[child];
+            let first = rows.add(self.text, start as usize..end as usize, &self.apart) as usize;
+            first..first + count as usize
+        });
+        numbers.collect()
+    }
+
     /// Returns the task for the rows of an array.
     fn rows(&mut self, index: usize) -> Vec<Task> {
         let mut rows = Rows::default();
         let children: Vec<usize> = self.children(index).collect();
-        let mut numbers: Vec<Range<usize>> = Vec::with_capacity(children.len());
-        for &child in &children {
-            let Node { start, end, count, .. } = self.found[child];
-            let first = rows.add(self.text, start as usize..end as usize) as usize;
-            numbers.push(first..first + count as usize);
-        }
-        let Classes { classes: kinds, odd_cells, names } = rows.classes(self.text);
+        let numbers = self.add(&children, &mut rows);
+        let Classes { classes, odd_cells, names } = rows.classes(self.text);
         self.odd_cells.extend(odd_cells);
         self.has_rows = true;
         self.head_rows(index, &children);
         self.name(&children, &numbers, &names);
-        let of_rows = |rows: Range<usize>| kinds[rows].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
-        let mut classes: Vec<Class> = numbers.into_iter().map(of_rows).collect();
+        let mut classes = of_children(&classes, &numbers);
+        if let Some(of_groups) = self.of_groups.remove(&index) {
+            if classes.len() < FEW_ROWS {
+                classes = of_groups;
+            } else {
+                classes.iter_mut().zip(of_groups).for_each(|(class, of_groups)| *class = class.or(of_groups));
+            }
+        }
         log::edges(&mut classes, (2, 2));
         if let Some(first) = classes.first_mut() {
             *first = Class::Header.or(*first);
@@ -418,8 +506,7 @@ impl Build<'_> {
     fn find_headings(&mut self, children: &[usize]) {
         let bytes = self.text.as_bytes();
         for &rows in children {
-            let Node { start, end, .. } = self.found[rows];
-            let value = value_start(bytes, start as usize).unwrap_or(end as usize);
+            let value = self.value(rows);
             let first_row = skip_spaces(bytes, value + 1);
             if bytes.get(value) != Some(&b'[') || bytes.get(first_row) != Some(&b'[') {
                 continue;
@@ -484,6 +571,12 @@ impl Build<'_> {
         }
         debug_assert!(self.pieces.len() > first, "a long string says something");
     }
+}
+
+/// Returns the classes of children, by the numbers of their rows.
+fn of_children(classes: &[Class], numbers: &[Range<usize>]) -> Vec<Class> {
+    let of_rows = |rows: &Range<usize>| classes[rows.clone()].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
+    numbers.iter().map(of_rows).collect()
 }
 
 /// Ends of the keys whose string is what the next call of a listing takes, in lower case without `_` and `-`; and the longest member

@@ -74,22 +74,23 @@ struct Open {
 }
 
 impl Rows {
-    /// Adds the consecutive values or members in `text[range]`, valid JSON; returns the number of the first.
-    pub fn add(&mut self, text: &str, range: Range<usize>) -> u32 {
+    /// Adds the consecutive values or members in `text[range]`, valid JSON; returns the number of the first. Containers
+    /// in them that start at `apart` are compared by themselves.
+    pub fn add(&mut self, text: &str, range: Range<usize>, apart: &HashSet<usize>) -> u32 {
         let text = &text[..range.end];
         let bytes = text.as_bytes();
         let (mut position, mut first) = (range.start, None);
         while position < range.end {
             position = value_start(bytes, position).unwrap_or(position);
             let end = value_end(bytes, position);
-            let row = self.row(text, position..end);
+            let row = self.row(text, position..end, apart);
             first = first.or(Some(row));
             position = behind_comma(bytes, end);
         }
         first.unwrap_or(0)
     }
 
-    fn row(&mut self, text: &str, range: Range<usize>) -> u32 {
+    fn row(&mut self, text: &str, range: Range<usize>, apart: &HashSet<usize>) -> u32 {
         let bytes = text.as_bytes();
         let mut cells: Vec<(usize, Range<usize>)> = Vec::with_capacity(self.order.len());
         let (mut shape, mut errors, mut nth) = (0_u64, Vec::new(), 0);
@@ -99,7 +100,7 @@ impl Rows {
         // An empty container is a value: elements have columns of their own.
         let is_empty = |position: usize| bytes.get(skip_spaces(bytes, position + 1)).is_some_and(|byte| closes(*byte));
         while position < range.end && (is_container(position) || !open.is_empty()) {
-            if is_container(position) && open.len() < MAX_DEPTH && !is_empty(position) {
+            if is_container(position) && open.len() < MAX_DEPTH && !is_empty(position) && !apart.contains(&position) {
                 let is_object = bytes[position] == b'{';
                 let is_listed = open.last().is_some_and(|outside| outside.is_listed || !is_object);
                 open.push(Open { path, is_object, is_listed, place: 0 });

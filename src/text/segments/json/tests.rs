@@ -266,6 +266,23 @@ fn an_odd_cell_of_a_large_row_comes_with_what_names_the_row() {
 }
 
 #[test]
+fn rows_in_groups_are_compared_with_those_of_all_groups() {
+    let states = ["paid", "shipped", "open"];
+    let order = |i: usize| json!({"id": 1_000 + i * 37, "state": if i == 44 { "chargeback" } else { states[i * 7 % 11 % 3] }, "note": "left at the door of the house"});
+    let group =
+        |g: usize| json!({"group": format!("Depot {g}"), "items": (g * 6..g * 6 + 6).map(order).collect::<Vec<_>>()});
+    let text = json!({"groups": (0..10).map(group).collect::<Vec<_>>()}).to_string();
+    let segments = Segments::of(&text);
+    let odd: Vec<&str> = segments
+        .pieces()
+        .iter()
+        .filter(|piece| piece.class == Class::Outlier)
+        .map(|piece| &text[piece.range()])
+        .collect();
+    assert!(matches!(odd[..], [odd] if odd.contains("chargeback")), "{odd:?}");
+}
+
+#[test]
 fn json_in_a_string_is_json_when_parts_of_it_go() {
     let row = |i: usize| json!({"id": 1_000 + i, "name": format!("svc-{i}"), "state": if i == 41 { "failed" } else { "active" }});
     let said = serde_json::to_string_pretty(&json!({"items": (0..90).map(row).collect::<Vec<_>>()})).unwrap();
