@@ -11,6 +11,7 @@ mod code;
 mod columns;
 mod detect;
 mod diff;
+mod headings;
 mod html;
 mod json;
 mod log;
@@ -237,13 +238,20 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
+        let may_have_tables = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Table);
+        let tables = if may_have_tables { headings::headings(text, &units) } else { Vec::new() };
+        for line in tables.iter().flat_map(|table| table.heading.clone()) {
+            if scans[line].words > 0 {
+                classes[line] = classes[line].or(Class::Header);
+            }
+        }
         let named = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { of_diff };
         let pieces = units::join(text, &units, &classes, cuts, &named);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        let parents = Parents::of(text, &units, &pieces, &form, &named);
+        let parents = Parents::of(text, &units, &pieces, &form, &named, &tables);
         (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 

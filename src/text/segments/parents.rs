@@ -5,8 +5,8 @@ use crate::text::elision;
 
 use super::code::{is_signature, without_number};
 use super::detect::Detected;
+use super::headings::Headed;
 use super::records::Named;
-use super::table::is_headed;
 use super::units::Unit;
 use super::{Class, Kind, Span, at};
 
@@ -41,9 +41,20 @@ pub struct Parents(Vec<u32>);
 
 impl Parents {
     /// Finds the parents of `pieces`, which cover `text` and consist of `units`; `records` are those of a text without other structure, or the
-    /// commits, files and hunks of a diff.
-    /// O(n).
-    pub fn of(text: &str, units: &[Unit], pieces: &[Span], detected: &Detected, records: &[Named]) -> Self {
+    /// commits, files and hunks of a diff, `tables` those in it. O(n).
+    pub fn of(
+        text: &str,
+        units: &[Unit],
+        pieces: &[Span],
+        detected: &Detected,
+        records: &[Named],
+        tables: &[Headed],
+    ) -> Self {
+        let this = Self::of_lines(text, units, pieces, detected, records);
+        if tables.is_empty() { this } else { this.with_tables(units, pieces, tables) }
+    }
+
+    fn of_lines(text: &str, units: &[Unit], pieces: &[Span], detected: &Detected, records: &[Named]) -> Self {
         let Detected { kind, is_numbered, .. } = *detected;
         let bare = |line| if is_numbered { without_number(line).unwrap_or(line) } else { line };
         let lines = |piece: &Span| text[piece.range()].lines().map(bare).filter(|line| !line.trim().is_empty());
@@ -55,7 +66,6 @@ impl Parents {
             }
             Kind::Code => Some(Form::Code),
             Kind::Table => return Self::of_table(text, pieces),
-            Kind::Plain | Kind::Log if is_headed(all_lines()) => return Self::of_table(text, pieces),
             Kind::Plain => form(all_lines()),
             _ => None,
         };
@@ -77,6 +87,21 @@ impl Parents {
             parents.push(parent.unwrap_or(NONE));
         }
         Self(parents)
+    }
+
+    /// Puts the rows of tables under the lines that name their columns.
+    fn with_tables(mut self, units: &[Unit], pieces: &[Span], tables: &[Headed]) -> Self {
+        if self.0.is_empty() {
+            self = Self::none(pieces.len());
+        }
+        let piece = |unit: usize| pieces.partition_point(|piece| piece.end < units[unit].end);
+        for Headed { heading, rows } in tables {
+            let (first, last) = (piece(heading.start), piece(heading.end - 1));
+            for row in first + 1..=piece(rows.end - 1) {
+                self.set(at(row), at(last.min(row - 1)));
+            }
+        }
+        self.without_circles()
     }
 
     /// Puts all rows under the first one, and the line below that in Markdown.

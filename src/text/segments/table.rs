@@ -2,8 +2,6 @@
 
 use memchr::memchr;
 
-use crate::text::bytes::has_time;
-
 use super::columns::Columns;
 use super::severity::{Level, Scan};
 use super::units::Unit;
@@ -50,29 +48,6 @@ fn between(lines: &[&str]) -> Option<Between> {
         () if fits(Between::Spaces) && lines[0].starts_with(|c: char| c.is_alphanumeric()) => Some(Between::Spaces),
         () => None,
     }
-}
-
-/// Lines that tell whether the first one names their columns, the fewest of these, and the longest name of one.
-const HEADED: usize = 20;
-const MIN_COLUMNS: usize = 3;
-const MAX_NAME_BYTES: usize = 64;
-
-/// Returns whether the first of a few lines names the columns of the others, which may be a log's, with a time in each.
-pub fn is_headed<'t>(mut lines: impl Iterator<Item = &'t str>) -> bool {
-    let Some(head) = lines.next() else { return false };
-    let lines: Vec<&str> = lines.take(HEADED).collect();
-    let separators = [Between::Pipe, Between::Tab, Between::Comma, Between::Semicolon];
-    separators.into_iter().any(|between| {
-        let names: Vec<&str> = cells(head, between).map(|cell| cell.trim_matches('"')).collect();
-        let is_name = |name: &&str| {
-            name.len() <= MAX_NAME_BYTES && name.starts_with(char::is_alphabetic) && !has_time(name.as_bytes())
-        };
-        let fit = lines.iter().filter(|line| cells(line, between).count() >= names.len()).count();
-        names.len() >= MIN_COLUMNS
-            && names.iter().all(is_name)
-            && lines.len() >= MIN_LINES
-            && fit * 10 >= lines.len() * 9
-    })
 }
 
 /// Sentences have spaces behind their commas.
