@@ -8,7 +8,8 @@ pub fn has_failed(result: &str) -> bool {
     // ASCII letters change case in place.
     let head = result[..result.floor_char_boundary(MAX_FAILURE_BYTES)].to_ascii_lowercase();
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
-        || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(&head, sign)))
+        || (result.len() <= MAX_FAILURE_BYTES
+            && (FAILED.iter().any(|sign| says(&head, sign)) || head.lines().any(is_diagnostic)))
         || (result.starts_with('{')
             && (fields(result).take(FIRST_FIELDS).any(|field| field.depth == 1 && has_failing_code(&field))
                 || ends_with_failing_code(result)))
@@ -31,6 +32,61 @@ fn ends_with_failing_code(result: &str) -> bool {
     let code = tail.rsplit_once(r#""exit_code":"#).map(|(_, behind)| behind.trim_start());
     code.is_some_and(|code| code.trim_start_matches('-').starts_with(|c: char| ('1'..='9').contains(&c)))
 }
+
+/// Returns whether a line in small letters is how commands and kernels say what went wrong: `cp: error writing 'x': No space left on
+/// device`, `Killed`.
+fn is_diagnostic(line: &str) -> bool {
+    let line = line.trim().trim_end_matches(['.', '。']);
+    let is_program = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'0'..=b'9' | b'.' | b'_' | b'-' | b'/'))
+    };
+    let of_program = line.split_once(": ").filter(|(name, _)| is_program(name)).map(|(_, said)| said);
+    REASONS.iter().any(|reason| line.contains(reason))
+        || ENDED.iter().any(|ended| line.strip_suffix(" (core dumped)").unwrap_or(line).starts_with(ended))
+        || line.ends_with(" not found")
+        || of_program.is_some_and(|said| REFUSED.iter().any(|sign| says(said, sign)))
+}
+
+/// Texts of `strerror`, in small letters, with German and Chinese ones. Source: glibc 2.36; those about permissions and files that are
+/// missing are in [`FAILED`], too.
+const REASONS: [&str; 29] = [
+    "no space left on device",
+    "operation not permitted",
+    "resource busy",
+    "read-only file system",
+    "no route to host",
+    "network is unreachable",
+    "connection reset",
+    "broken pipe",
+    ": is a directory",
+    ": not a directory",
+    "directory not empty",
+    ": file exists",
+    "input/output error",
+    "too many open files",
+    "too many levels of symbolic links",
+    "cannot allocate memory",
+    "out of memory",
+    "disk quota exceeded",
+    "text file busy",
+    "invalid cross-device link",
+    "no such ",
+    "name or service not known",
+    "lost connection",
+    "kein speicherplatz",
+    "nicht gefunden",
+    "nicht zulässig",
+    "没有空间",
+    "没有那个文件",
+    "权限不够",
+];
+
+/// How a shell says that a command was ended, and all that it says.
+const ENDED: [&str; 4] = ["killed", "segmentation fault", "aborted (core", "bus error"];
+
+/// What says behind the name of a program and a colon that it did not do it.
+const REFUSED: [&str; 8] =
+    ["cannot ", "can't ", "could not ", "unable ", "not found", "unrecognized ", "*** [", "[emerg]"];
 
 /// Returns a key in small letters without what separates its words.
 fn bare(key: &str) -> String {
@@ -93,7 +149,7 @@ const FAILED_STARTS: [&str; 15] = [
 ];
 
 /// What says so anywhere in a short result, in small letters.
-const FAILED: [&str; 44] = [
+const FAILED: [&str; 46] = [
     "nothing to commit",
     "denied",
     "not allowed",
@@ -118,6 +174,8 @@ const FAILED: [&str; 44] = [
     "no such file",
     "\"ok\":false",
     "\"ok\": false",
+    "\"acknowledged\":false",
+    "\"acknowledged\": false",
     "\"success\":false",
     "\"success\": false",
     "\"iserror\":true",
@@ -325,6 +383,19 @@ mod tests {
             "Zahlung abgelehnt",
             "<tool_use_error>String to replace not found in file.</tool_use_error>",
             "No replacement was performed, old_str did not appear verbatim in the file.",
+            "gzip: /backup/orders.gz: No space left on device",
+            "chmod: changing permissions of '/etc/a.key': Operation not permitted",
+            "rm: cannot remove '/mnt/a': Device or resource busy",
+            "nginx: [emerg] host not found in upstream \"shop\" in /etc/nginx/conf.d/a.conf:12",
+            "No such container: shop-7",
+            "pods \"shop-7\" not found",
+            "sh: 1: ansible-playbook: not found\nmake: *** [Makefile:7: deploy] Error 127",
+            "Segmentation fault (core dumped)",
+            "Killed",
+            "cp: 写入 '/backup/7.csv' 时出错：设备上没有空间",
+            "mv: der Aufruf von stat für 'a.csv' ist nicht möglich: Datei oder Verzeichnis nicht gefunden",
+            r#"{"acknowledged": false, "reason": "the index is locked"}"#,
+            "ssh: connect to host db port 22: No route to host\nlost connection",
         ];
         for failure in short {
             assert!(has_failed(failure), "{failure}");
@@ -350,6 +421,10 @@ mod tests {
             "Sent to failures@kern.example",
             "没有错误",
             "已修复失败的测试",
+            "The file exists.",
+            "Consul is a directory of services",
+            "emails: 90 valid, 3 unknown",
+            "12 skilled workers found",
         ] {
             assert!(!has_failed(success), "{success}");
         }
