@@ -385,14 +385,17 @@ impl Documents {
         having.filter(|(_, messages)| (2..=most).contains(messages)).map(|(term, _)| term).collect()
     }
 
-    /// Returns how many messages have each of some terms. O(terms).
+    /// Returns how many messages, calls with their results, have each of some terms. O(terms).
     fn messages_with(&self, asked: &Asked) -> HashMap<ShortTerm, usize> {
         let mut named: HashMap<ShortTerm, (usize, usize)> = HashMap::new();
+        let mut message = 0;
         for document in self.documents.iter().filter(|document| document.author != Author::System) {
+            // A result says again what its call named.
+            message = if document.author == Author::Result { message } else { document.message };
             for &term in document.analysis.terms.iter().filter(|&&term| asked.contains(term)) {
                 let (messages, last) = named.entry(term).or_insert((0, usize::MAX));
-                *messages += usize::from(*last != document.message);
-                *last = document.message;
+                *messages += usize::from(*last != message);
+                *last = message;
             }
         }
         named.into_iter().map(|(term, (messages, _))| (term, messages)).collect()

@@ -509,3 +509,35 @@ def told(facts: dict[int, tuple[str, str]], question: str) -> list[dict[str, Any
         for role in ("user", "assistant"):
             messages.append({"role": role, "content": prose(role, turn)})
     return [*messages, {"role": "user", "content": question}]
+
+
+def test_what_a_call_reads_of_a_name_stays_though_the_user_said_it_before() -> None:
+    columns = [f" {name:<11} | numeric | not null" for name in ("amount", "tax", "booked_on", "kw")]
+    schema = [
+        '        Table "public.fct_orders"',
+        "   Column    |  Type   | Nullable",
+        "-------------+---------+----------",
+        *columns,
+    ]
+    draw = random.Random(7)
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Today it is about fct_orders and more."}
+    ]
+
+    def call(command: str, result: str) -> None:
+        id = f"c{len(messages)}"
+        function = {"name": "psql", "arguments": json.dumps({"command": command})}
+        calls = [{"id": id, "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages.append({"role": "tool", "tool_call_id": id, "content": result})
+
+    call("\\d fct_orders", "\n".join(schema))
+    for number in range(12):
+        rows = [f" {draw.random():.4f} | {draw.choice(WHAT)}" for _ in range(40)]
+        call(f"select * from stg_{number}", "\n".join([" share  | what", "--------+-----", *rows]))
+    messages += [
+        {"role": "assistant", "content": "Ready."},
+        {"role": "user", "content": "Now the monthly totals from fct_orders."},
+    ]
+    fitted = str(fit_messages(messages, count_tokens(messages) // 8).messages[2]["content"])
+    assert all(column in fitted for column in columns)
