@@ -152,11 +152,13 @@ impl Quoting {
         if tokens <= max_tokens {
             return Some(Quote { heading, is_named_later, text: (*text).to_owned() });
         }
-        let near = lost.excerpt(rating.terms, max_tokens.as_f32() / tokens.as_f32(), marks);
+        let share = max_tokens.as_f32() / tokens.as_f32();
         let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
         let fits = |text: &String| says_something(text) && counter.text(text) <= max_tokens;
-        let by_sentence = || lost.sentences(rating, max_tokens.as_f32() / tokens.as_f32(), marks).filter(fits);
-        let text = Some(near).filter(fits).or_else(by_sentence).or_else(|| Some(cut()?.0))?;
+        // Addresses have more tokens than their bytes promise.
+        let near = || SHARES.into_iter().map(|of| lost.excerpt(rating.terms, of * share, marks)).find(fits);
+        let by_sentence = || lost.sentences(rating, share, marks).filter(fits);
+        let text = near().or_else(by_sentence).or_else(|| Some(cut()?.0))?;
         Some(Quote { heading, is_named_later, text })
     }
 }
@@ -171,13 +173,28 @@ fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>, max_groups: usiz
     if rating.is_subject(&best) {
         return Vec::new();
     }
-    lost.add(best.into_iter().take(MAX_PASSAGES), max_groups);
+    lost.add(of_named(rating, best).into_iter().take(MAX_PASSAGES), max_groups);
     for about in rating.subjects().into_iter().chain(terms.questions.iter().copied()) {
         let groups = lost.groups().len() + 1;
         lost.add(rating.best(about).into_iter().take(1), groups);
     }
     lost.add_newer(rating);
     lost.lost
+}
+
+/// Returns the passages without those in results that have none of the names, where the best one is in a result that has some: the same
+/// section of another document answers nothing.
+fn of_named<'t, 's>(
+    rating: &Rating<'t, 's, '_>,
+    mut best: Vec<(&'t Source<'s>, usize)>,
+) -> Vec<(&'t Source<'s>, usize)> {
+    let names = rating.terms.all_names();
+    let is_result = |source: &Source<'_>| source.role == Role::Tool;
+    let is_named = |source: &Source<'_>| rating.of_group(source) & names != 0;
+    if best.first().is_some_and(|(source, _)| is_result(source) && is_named(source)) {
+        best.retain(|(source, _)| !is_result(source) || is_named(source));
+    }
+    best
 }
 
 /// The passages that are found, as far as the request does not show them.
@@ -229,7 +246,14 @@ impl<'t, 's> Found<'_, 't, 's> {
                 match self.lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
                     Some(known) if known.parts.contains(&part) => {}
                     Some(known) => known.parts.push(part),
-                    None => self.lost.push(Lost::of(source, part)),
+                    None => {
+                        let found =
+                            source.found.iter().find(|(other, _)| *other == part).map_or(0, |(_, found)| *found);
+                        // Its first line says what a result is about, and so does a name.
+                        let is_name = part == 0 || found & !self.terms.all_names() == 0;
+                        let is_meant = source.role == Role::Tool && is_name;
+                        self.lost.push(if is_meant { Lost::meant(source, found) } else { Lost::of(source, part) });
+                    }
                 }
             }
         }
@@ -248,9 +272,8 @@ impl<'t, 's> Found<'_, 't, 's> {
         let Some(result) = result.filter(|result| !self.shown.has(result.message, result.text.trim())) else {
             return false;
         };
-        let most = result.found.iter().max_by_key(|(part, found)| (found.count_ones(), Reverse(*part)));
         if !self.lost.iter().any(|lost| std::ptr::eq(lost.source, result)) {
-            self.lost.push(Lost { is_meant: true, ..Lost::of(result, most.map_or(0, |(part, _)| *part)) });
+            self.lost.push(Lost::meant(result, found));
         }
         true
     }
@@ -319,14 +342,22 @@ struct Lost<'t, 's> {
 
 impl<'t, 's> Lost<'t, 's> {
     fn of(source: &'t Source<'s>, part: usize) -> Self {
-        // Its first line says what a result is about.
-        Self {
-            source,
-            parts: vec![part],
-            is_named_later: false,
-            is_meant: source.role == Role::Tool && part == 0,
-            follows: None,
+        Self { source, parts: vec![part], is_named_later: false, is_meant: false, follows: None }
+    }
+
+    /// Returns a result whose call or first line has what is `named`: of its parts those with most of what else is asked for.
+    fn meant(source: &'t Source<'s>, named: u128) -> Self {
+        let others = |found: u128| (found & !named).count_ones();
+        let most = source.found.iter().map(|(_, found)| others(*found)).max().unwrap_or_default();
+        let mut parts: Vec<usize> = Vec::new();
+        if most > 0 {
+            let having = source.found.iter().filter(|(_, found)| others(*found) == most);
+            parts.extend(having.map(|(part, _)| *part).take(MAX_MEANT));
+        } else {
+            let most = source.found.iter().max_by_key(|(part, found)| (found.count_ones(), Reverse(*part)));
+            parts.push(most.map_or(0, |(part, _)| *part));
         }
+        Self { parts, is_meant: true, ..Self::of(source, 0) }
     }
 }
 
@@ -388,6 +419,9 @@ impl Lost<'_, '_> {
                 left -= bytes;
             }
         };
+        if let Some(&best) = self.parts.first() {
+            (best..parts.len()).take(FOLLOWING).for_each(&mut keep);
+        }
         self.parts.iter().for_each(|&part| keep(part));
         for record in self.parts.iter().filter_map(|&part| self.source.record(part, terms)) {
             analysis.parts_in(&record).for_each(&mut keep);
@@ -402,6 +436,9 @@ impl Lost<'_, '_> {
     }
 }
 
+/// Most parts of a result that its call names.
+const MAX_MEANT: usize = 3;
+
 /// Returns whether a quote has more than marks.
 fn says_something(quote: &str) -> bool {
     quote.lines().any(|line| !line.trim().is_empty() && read_gap(line.trim()).is_none())
@@ -409,6 +446,11 @@ fn says_something(quote: &str) -> bool {
 
 /// Shares of the room for a function that is asked for.
 const FUNCTION_SHARES: u64 = 3;
+
+/// Parts that come first: the best one, and what stands below it.
+const FOLLOWING: usize = 3;
+/// Shares of the room that are tried.
+const SHARES: [f32; 3] = [1.0, 0.6, 0.35];
 
 /// Share of its room that a quote fills: the rest is for marks, and for parts of more tokens than others.
 const FILLED: f32 = 0.8;

@@ -65,6 +65,11 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         Self { sources, terms, by_group, weights, rare }
     }
 
+    /// Returns which of the terms the group of a text has.
+    pub(super) fn of_group(&self, source: &Source<'_>) -> u128 {
+        self.by_group[source.group]
+    }
+
     /// Returns the weight of some of the terms.
     pub(super) fn weight(&self, found: u128) -> f32 {
         (0..self.weights.len()).filter(|bit| found & 1 << bit != 0).map(|bit| self.weights[bit]).sum()

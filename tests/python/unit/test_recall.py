@@ -567,3 +567,44 @@ def test_what_the_user_said_later_of_it_is_quoted_with_it() -> None:
         compressor.compress(messages[:end])
     asked = [*messages, {"role": "user", "content": "Who waters the plants?"}]
     assert "Odile does it" in str(compressor.compress(asked))
+
+
+@pytest.mark.parametrize(
+    ("heading", "question"),
+    [("Parking", "At Millbrook: parking?"), ("停车", "Millbrook关于停车怎么说？")],
+)
+def test_of_many_documents_the_section_of_the_one_that_is_named_is_quoted(
+    heading: str, question: str
+) -> None:
+    draw, is_chinese = random.Random(heading), not heading.isascii()
+    messages: list[Message] = [{"role": "user", "content": "Read the pages of all museums."}]
+
+    def page(name: str, said: str) -> None:
+        url = f"https://www.{name.lower()}.example.com/visit"
+        function = {"name": "web_fetch", "arguments": json.dumps({"url": url})}
+        call = {"id": name, "type": "function", "function": function}
+        menu = " | ".join(f"[{item}]({url}/{item})" for item in ENGLISH)
+        text = [f"URL: {url}", menu, f"# {name}"]
+        for title in ("Tickets", "History", heading, "Rooms"):
+            text += [f"## {title}", prose(draw, 12, is_chinese=is_chinese)]
+            text += [said] if title == heading else []
+            text += [prose(draw, 12, is_chinese=is_chinese)]
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": name, "content": "\n\n".join(text)})
+
+    names = ["Hollowell", "Millbrook", "Ashcombe", "Penrith", "Larkhill", "Dunmore", "Wexford"]
+    who = ["teachers", "sailors", "nurses", "painters", "farmers", "students", "bakers"]
+    of = ["教师", "水手", "护士", "画家", "农民", "学生", "面包师"]
+    said = (
+        [f"只有{one}可以免费停放。" for one in of]
+        if is_chinese
+        else [f"It is free for {one} only." for one in who]
+    )
+    for name, one in zip(names, said, strict=True):
+        page(name, one)
+    history = [*messages, *run("", number=140)[2:]]
+    before, sent = (
+        compress_messages(asked(history, last), WINDOW) for last in ("Thank you.", question)
+    )
+    assert said[1] not in str(before)
+    assert said[1] in str(sent[-2]["content"])
