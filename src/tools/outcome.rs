@@ -47,8 +47,8 @@ fn is_diagnostic(line: &str) -> bool {
         || of_program.is_some_and(|said| REFUSED.iter().any(|sign| says(said, sign)))
 }
 
-/// Texts of `strerror`, in small letters, with German and Chinese ones. Source: glibc 2.36; those about permissions and files that are
-/// missing are in [`FAILED`], too.
+/// Texts of `strerror`, in small letters, with German and Chinese ones. Source: glibc 2.36; "denied" and "refused"
+/// are in [`FAILED`].
 const REASONS: [&str; 29] = [
     "no space left on device",
     "operation not permitted",
@@ -149,7 +149,7 @@ const FAILED_STARTS: [&str; 15] = [
 ];
 
 /// What says so anywhere in a short result, in small letters.
-const FAILED: [&str; 46] = [
+const FAILED: [&str; 45] = [
     "nothing to commit",
     "denied",
     "not allowed",
@@ -171,7 +171,6 @@ const FAILED: [&str; 46] = [
     "timeout after",
     "timeout exceeded",
     "command not found",
-    "no such file",
     "\"ok\":false",
     "\"ok\": false",
     "\"acknowledged\":false",

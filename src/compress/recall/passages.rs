@@ -242,13 +242,12 @@ impl<'t, 's> Found<'_, 't, 's> {
             let found = Some(source).filter(|_| !is_shown || source.role == Role::User).into_iter().chain(lost);
             for source in found.filter(|source| has_room(source.group)) {
                 // Of a short answer the part does not matter.
-                let part = if source.found.iter().any(|(other, _)| *other == part) { part } else { 0 };
+                let part = if source.found_in(part) == 0 { 0 } else { part };
                 match self.lost.iter_mut().find(|lost| std::ptr::eq(lost.source, source)) {
                     Some(known) if known.parts.contains(&part) => {}
                     Some(known) => known.parts.push(part),
                     None => {
-                        let found =
-                            source.found.iter().find(|(other, _)| *other == part).map_or(0, |(_, found)| *found);
+                        let found = source.found_in(part);
                         // Its first line says what a result is about, and so does a name.
                         let is_name = part == 0 || found & !self.terms.all_names() == 0;
                         let is_meant = source.role == Role::Tool && is_name;
@@ -262,7 +261,7 @@ impl<'t, 's> Found<'_, 't, 's> {
     /// Adds the result of which a passage has a whole name that is asked for, where the request has but some of it: that of a call, or
     /// one by its first line. Returns whether it does.
     fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
-        let found = source.found.iter().find(|(other, _)| *other == part).map_or(0, |(_, found)| *found);
+        let found = source.found_in(part);
         let is_named = self.terms.names.iter().any(|name| found & name == *name);
         let Some(call) = source.call.filter(|_| is_named) else { return false };
         let is_result =

@@ -132,7 +132,7 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
     /// user said also one of the user's with much of it, or with a rare word of it. Not where the user asks; and behind a definition
     /// only another, or a call.
     pub(super) fn newest_of(&self, source: &Source<'_>, part: usize) -> Option<(&'t Source<'s>, usize)> {
-        let (_, has) = *source.found.iter().find(|(other, _)| *other == part)?;
+        let has = Some(source.found_in(part)).filter(|has| *has != 0)?;
         let names = has & self.terms.all_names();
         let words = has & !names;
         let is_named = |later: &Source<'_>, found: u128| {

@@ -57,6 +57,11 @@ impl Source<'_> {
         self.found.iter().fold(0, |all, (_, found)| all | found)
     }
 
+    /// Returns which of the terms a part has.
+    pub(super) fn found_in(&self, part: usize) -> u128 {
+        self.found.iter().find(|(other, _)| *other == part).map_or(0, |(_, found)| *found)
+    }
+
     pub(super) fn passage(&self, part: usize) -> &str {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }

@@ -24,8 +24,6 @@ const MIN_COLUMNS: usize = 3;
 const MAX_NAME_BYTES: usize = 64;
 /// Most lines of a heading in a box: names and types.
 const MAX_LINES: usize = 4;
-/// Longest line that is looked at.
-const MAX_LINE_BYTES: usize = 4_000;
 
 /// Returns the headings of a text, one for each paragraph that has one. O(n).
 pub fn headings(text: &str, units: &[Unit]) -> Vec<Headed> {
@@ -45,20 +43,18 @@ pub fn headings(text: &str, units: &[Unit]) -> Vec<Headed> {
 
 /// Returns which line of a paragraph names the columns, and the first one behind it that is a row.
 fn heading(lines: &[&str]) -> Option<(usize, usize)> {
-    let tried = (0..lines.len()).filter(|&at| !is_rule(lines[at])).take(TRIED);
-    let mut tried = tried.filter(|&at| lines[at].len() <= MAX_LINE_BYTES);
+    let mut tried = (0..lines.len()).filter(|&at| !is_rule(lines[at])).take(TRIED);
     tried.find_map(|at| {
         let below = &lines[at + 1..];
         let rows: Vec<&str> = below.iter().copied().filter(|line| !is_rule(line)).take(SAMPLED).collect();
-        let is_boxed = lines[at].contains('│') && is_split(lines[at], &rows, '│', 1);
+        let is_boxed = lines[at].contains('│') && is_split(lines[at], &rows, '│');
         if is_boxed {
             let types = below.iter().take(MAX_LINES).position(|line| is_rule(line) && !line.contains("--"))?;
             return Some((at, at + 1 + types));
         }
         let is_ruled = below.first().is_some_and(|rule| is_rule(rule)) && !rows.is_empty();
         let rule = if is_ruled { below[0] } else { "" };
-        let splits = [('|', 1), ('\t', 3), (',', 3), (';', 3)];
-        let is_head = splits.iter().any(|&(by, least)| is_split(lines[at], &rows, by, least))
+        let is_head = ['|', '\t', ',', ';'].into_iter().any(|by| is_split(lines[at], &rows, by))
             || is_ruled && underlines(rule, lines[at])
             || is_aligned(lines[at], &rows)
             || is_named(lines[at], &rows);
@@ -85,23 +81,27 @@ fn underlines(rule: &str, line: &str) -> bool {
 }
 
 /// Returns whether the cells of a line name those of the rows.
-fn is_split(line: &str, rows: &[&str], by: char, least: usize) -> bool {
+fn is_split(line: &str, rows: &[&str], by: char) -> bool {
+    // Bars are there for a table alone.
+    let (least_names, least_rows) = if BORDERS.contains(&by) { (2, 1) } else { (MIN_COLUMNS, 3) };
     let names: Vec<&str> = cells(line, by).collect();
     let is_name = |name: &&str| {
         name.len() <= MAX_NAME_BYTES
             && name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '#' | '%' | '?'))
             && !has_time(name.as_bytes())
     };
-    names.len() >= if least > 1 { MIN_COLUMNS } else { 2 }
+    names.len() >= least_names
         && names.iter().all(is_name)
-        && rows.len() >= least
+        && rows.len() >= least_rows
         && do_fit(rows, |row| cells(row, by).count() >= names.len())
 }
 
+/// What stands between the cells of a row and around them.
+const BORDERS: [char; 2] = ['|', '│'];
+
 /// Returns the cells of a row in a box, or of another one.
 fn cells(line: &str, by: char) -> impl Iterator<Item = &str> {
-    let borders = ['|', '│'];
-    let line = if borders.contains(&by) { line.trim().trim_matches(borders) } else { line };
+    let line = if BORDERS.contains(&by) { line.trim().trim_matches(BORDERS) } else { line };
     let within = if by == '│' { '┆' } else { by };
     line.split([by, within]).map(|cell| cell.trim().trim_matches('"'))
 }
