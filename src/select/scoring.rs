@@ -6,6 +6,7 @@
 //! (`training/`). What people and the model say in words is ranked by its relevance (BM25) to the last message of the user,
 //! together with its neighbours.
 
+mod answers;
 mod records;
 mod relevance;
 mod repeats;
@@ -19,7 +20,8 @@ use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tools::Effect;
 
-pub use relevance::{ANSWERS, Idf};
+pub use answers::ANSWERS;
+pub use relevance::Idf;
 
 use super::ablation::{Mechanism, is_on};
 use super::facts::{Asked, Fact, NONE, QueryMatch, TermIndex};
@@ -100,6 +102,8 @@ pub struct Scoring {
     /// By part, over all documents: where its mentions end, and its relevance.
     ends: Vec<u32>,
     relevance: Vec<f32>,
+    /// By part, over all documents: whether it has much of what is asked for.
+    answers: Vec<bool>,
     /// Parts with much of what the user asks for, and the relevance of that.
     answering: Vec<(f32, u32)>,
     facts: Vec<Fact>,
@@ -141,6 +145,7 @@ impl Scoring {
             offsets: Vec::with_capacity(documents.len() + 1),
             ends: Vec::with_capacity(parts),
             relevance: Vec::new(),
+            answers: Vec::new(),
             answering: Vec::new(),
             facts: Vec::with_capacity(total / 4),
             owners: Vec::with_capacity(parts),
@@ -234,12 +239,11 @@ impl Scoring {
         if !fact.term.kind().is_weighed() || fact.last_part == NONE {
             return None;
         }
-        let owner = |part: u32| self.owners[part as usize] as usize;
-        let last = &self.documents[owner(fact.last_part)];
+        let last = &self.documents[self.owner(fact.last_part)];
         let part = if fact.source_part == NONE { fact.last_part } else { fact.source_part };
-        let source = owner(part);
+        let source = self.owner(part);
         let source = SourceText { document: &self.documents[source], uptake: &self.uptakes[source], part };
-        let part_terms = last.analysis.terms_in(fact.last_part as usize - self.offsets[owner(fact.last_part)].1);
+        let part_terms = last.analysis.terms_in(fact.last_part as usize - self.offsets[self.owner(fact.last_part)].1);
         Some(features(fact, &self.query_matches[id], &self.conversation, (last, part_terms), &source))
     }
 
@@ -259,11 +263,21 @@ impl Scoring {
     /// Iterates over the ranges of mentions of a document's parts.
     pub fn mentions_by_part(&self, document: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut start = self.offsets[document].0;
-        self.ends[self.offsets[document].1..self.offsets[document + 1].1].iter().map(move |&end| {
+        self.ends[self.parts_of(document)].iter().map(move |&end| {
             let mentions = start..end as usize;
             start = mentions.end;
             mentions
         })
+    }
+
+    /// Returns the document of a part, over all documents.
+    fn owner(&self, part: u32) -> usize {
+        self.owners[part as usize] as usize
+    }
+
+    /// Returns the parts of a document, over all documents.
+    fn parts_of(&self, document: usize) -> Range<usize> {
+        self.offsets[document].1..self.offsets[document + 1].1
     }
 
     fn term(&self, mention: usize) -> ShortTerm {
@@ -288,9 +302,14 @@ impl Scoring {
 
     /// Returns the relevance of a part of a result or call.
     pub fn relevance(&self, document: usize, part: usize) -> f32 {
-        let parts = &self.relevance[self.offsets[document].1..self.offsets[document + 1].1];
+        let parts = &self.relevance[self.parts_of(document)];
         // An empty text has no parts.
         parts.get(part).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a part has much of what is asked for.
+    pub fn answers(&self, document: usize, part: usize) -> bool {
+        self.answers.get(self.offsets[document].1 + part).copied().unwrap_or_default()
     }
 
     /// Returns the relevance of a message's words, from 0 to 1.

@@ -30,7 +30,7 @@ const PRECEDES: f32 = 0.4;
 impl Scoring {
     /// Returns whether a part may belong to a record of several parts.
     pub(super) fn has_records(&self, part: u32) -> bool {
-        let Document { author, asks, ref analysis, .. } = self.documents[self.owners[part as usize] as usize];
+        let Document { author, asks, ref analysis, .. } = self.documents[self.owner(part)];
         let kinds = [Kind::Log, Kind::Code, Kind::Html, Kind::Plain, Kind::Json];
         (asks == 0.0 || author == Author::Result) && analysis.kind().is_some_and(|kind| kinds.contains(&kind))
     }
@@ -74,7 +74,7 @@ impl Scoring {
         answering.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
         answering.truncate(MAX_ANSWERING);
         let lines = answering.into_iter().map(|(relevance, part)| {
-            let document = self.owners[part as usize] as usize;
+            let document = self.owner(part);
             let analysis = &self.documents[document].analysis;
             let at = part as usize - self.offsets[document].1;
             let range = analysis.byte_ranges().nth(at).map_or(0..0, |(_, range)| range);

@@ -5,7 +5,7 @@ use crate::text::estimate::count;
 use crate::text::segments::Class;
 
 use super::super::queue::Choice;
-use super::super::scoring::{ANSWERS, Author, Document, Scoring};
+use super::super::scoring::{Author, Document, Scoring};
 use super::{Selector, Unit};
 
 /// The worth of a part; computed once, for parts are rated again and again.
@@ -50,7 +50,7 @@ impl Rating {
             Class::Error => (crowds.errors * STRIKING, 1.0),
             Class::Outlier => (crowds.outliers * STRIKING, 1.0),
             Class::NearError | Class::Header | Class::Cursor => (crowds.errors.min(crowds.outliers) * HELPFUL, 1.0),
-            Class::Repeat | Class::Noise if relevance < ANSWERS => (0.0, QUIET),
+            Class::Repeat | Class::Noise if !scoring.answers(document, part) => (0.0, QUIET),
             Class::Repeat | Class::Noise | Class::Plain | Class::Edge => (0.0, 1.0),
         };
         Self { named: factor, otherwise: (RELEVANCE * relevance + class) * factor }

@@ -541,3 +541,69 @@ def test_what_a_call_reads_of_a_name_stays_though_the_user_said_it_before() -> N
     ]
     fitted = str(fit_messages(messages, count_tokens(messages) // 8).messages[2]["content"])
     assert all(column in fitted for column in columns)
+
+
+@pytest.mark.parametrize("share", [25, 50, 90])
+@pytest.mark.parametrize(
+    ("question", "row", "odd"),
+    [
+        (
+            "Are all windows closed?",
+            "{name}, floor {i}, seen at {i}:30 by the cleaner: closed",
+            "{name}, floor {i}, seen at {i}:30 by the cleaner: open",
+        ),
+        (
+            "Have I read them all?",
+            "{i}. {name} | Your order has shipped | read",
+            "{i}. {name} | Your order has shipped | unread",
+        ),
+        (
+            "Wer hat zugesagt?",
+            "{name}, Gast {i}, Tisch {i}, gemeldet von Clara: zugesagt",
+            "{name}, Gast {i}, Tisch {i}, gemeldet von Clara: abgesagt",
+        ),
+        (
+            "都付款了吗？",
+            "订单 {i}，{name}，十月{i}日下单，已付款",
+            "订单 {i}，{name}，十月{i}日下单，未付款",
+        ),
+    ],
+)
+def test_the_one_row_without_what_all_others_have_stays(
+    question: str, row: str, odd: str, share: int
+) -> None:
+    names = [
+        "Anna Becker",
+        "Jonas Vogt",
+        "Clara Novak",
+        "Wim Jansen",
+        "Rosa Silva",
+        "Lars Dunne",
+        "Mona Weiss",
+    ]
+    rows = [(odd if i == 41 else row).format(i=i, name=names[i * i % 7]) for i in range(60)]
+    _, made, result, _, asked = after([("list_all", "{}", "\n".join(rows))], question)
+    messages = [asked, made, result]
+    budget = count_tokens(messages, None) * share // 100
+    assert rows[41] in str(fit_messages(messages, budget, None).messages[-1]["content"])
+
+
+@pytest.mark.parametrize("city", ["Omaha", "Псков", "成都", "Bielefeld"])
+@pytest.mark.parametrize("share", [25, 50])
+def test_a_word_that_one_row_has_names_it(city: str, share: int) -> None:
+    cities = [
+        start + end
+        for start in ("Bel", "Dor", "Lan", "Mar", "Os", "Tul", "Wex")
+        for end in ("by", "den", "field", "ton", "wick")
+    ]
+    draw, results, wanted = random.Random(7), [], f"{city};477,92;A-4302"
+    for file in range(2):
+        rows = [
+            f"{draw.choice(cities)};{draw.randrange(900)},{i % 99:02};A-{draw.randrange(9999)}"
+            for i in range(120)
+        ]
+        rows[70] = rows[70] if file else wanted
+        results.append(("read_file", json.dumps({"path": f"sales/{file}.csv"}), "\n".join(rows)))
+    messages = after(results, f"How much did we sell in {city}?")
+    budget = count_tokens(messages, None) * share // 100
+    assert wanted in str(fit_messages(messages, budget, None).messages)
