@@ -15,10 +15,19 @@ pub struct Detected {
     pub kind: Kind,
     /// Whether lines of code are numbered, as `cat -n` prints them.
     pub is_numbered: bool,
-    /// Whether it is sentences rather than lines.
-    pub is_prose: bool,
-    /// Whether a compiler shows the code that it reports.
-    pub is_report: bool,
+    pub says: Says,
+}
+
+/// What a text consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// Lines of any sort, as of a file that was read with line numbers and is no code.
+    Lines,
+    Code,
+    /// Sentences rather than lines.
+    Prose,
+    /// What a compiler reports, with the code of that.
+    Report,
 }
 
 impl Detected {
@@ -36,7 +45,7 @@ impl Detected {
         Rules {
             least: match self.kind {
                 Kind::Search => Level::Leading,
-                _ if self.is_prose => Level::Strong,
+                _ if self.says == Says::Prose => Level::Strong,
                 _ => Level::Weak,
             },
             mask_quotes: is_log,
@@ -70,7 +79,8 @@ pub fn form(text: &str) -> Detected {
         lines.iter().filter(|line| report::is_excerpt(line)).count() * 4 >= lines.len()
             && reaches(lines, 60, &report::is_of_report)
     };
-    let form = |kind| Detected { kind, is_numbered, is_prose: false, is_report: false };
+    let form = |kind| Detected { kind, is_numbered, says: Says::Lines };
+    let saying = |is_so: bool, says| if is_so { says } else { Says::Lines };
     let Some(first) = lines.first() else { return form(Kind::Plain) };
     let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
     if diff::is_diff(&lines) {
@@ -83,13 +93,13 @@ pub fn form(text: &str) -> Detected {
         return form(Kind::Search);
     }
     if most(30, &is_log_line) {
-        return Detected { is_report: is_report(), ..form(Kind::Log) };
+        return Detected { says: saying(is_report(), Says::Report), ..form(Kind::Log) };
     }
     if is_report() {
-        return Detected { is_report: true, ..form(Kind::Plain) };
+        return Detected { says: Says::Report, ..form(Kind::Plain) };
     }
     if code::is_code(&lines) {
-        return form(Kind::Code);
+        return Detected { says: Says::Code, ..form(Kind::Code) };
     }
     if table::is_table(&lines) {
         return form(Kind::Table);
@@ -98,7 +108,7 @@ pub fn form(text: &str) -> Detected {
         // A file that was read: its errors are not reports.
         return form(Kind::Code);
     }
-    Detected { is_prose: is_prose(&lines), ..form(Kind::Plain) }
+    Detected { says: saying(is_prose(&lines), Says::Prose), ..form(Kind::Plain) }
 }
 
 /// Returns whether at least `percent` of the lines pass a test. Stops once that is decided; if none of every third of many

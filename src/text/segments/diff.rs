@@ -117,7 +117,7 @@ fn named(text: &str, units: &[Unit], commits: &[usize], files: &[File]) -> Vec<N
     let mut ends = [units.len(); 3];
     let mut named: Vec<Named> = Vec::with_capacity(opening.len());
     for (at, opens) in opening.into_iter().rev() {
-        named.push(Named { units: at..ends[opens as usize], named_by: at });
+        named.push(Named { units: at..ends[opens as usize], named_by: at, titled: None });
         ends[opens as usize..].fill(at);
     }
     named.reverse();

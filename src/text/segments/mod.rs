@@ -15,6 +15,7 @@ mod headings;
 mod html;
 mod json;
 mod log;
+mod mail;
 mod odd;
 mod parents;
 mod prose;
@@ -35,6 +36,7 @@ use super::elision::Marks;
 use super::excerpt::is_fence;
 use super::terms::Terms;
 
+use detect::Says;
 use parents::Parents;
 use records::Records;
 
@@ -188,7 +190,8 @@ impl Segments {
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
-        let are_few_errors = form.is_report && report::errors_first(text, &units, &mut classes);
+        let is_report = form.says == Says::Report;
+        let are_few_errors = is_report && report::errors_first(text, &units, &mut classes);
         // Around the user's sentences a fence without the other would open or close something else. In all texts: recall at 50 %
         // .900 -> .898.
         let of_cut = units.iter().zip(&mut classes).filter(|_| !cuts.is_empty());
@@ -199,7 +202,7 @@ impl Segments {
         let head = classes.iter().position(|class| *class == Class::Header);
         let pattern = odd::pattern(text, &units);
         let records = LazyCell::new(|| Records::of(text, &units));
-        let has_pattern = pattern.is_some() || form.is_report;
+        let has_pattern = pattern.is_some() || is_report;
         if let Some(pattern) = pattern {
             // The lines of a diff are compared by kind, and its context with nothing.
             for line in pattern.odd.into_iter().filter(|_| form.kind != Kind::Diff) {
@@ -225,8 +228,11 @@ impl Segments {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }
-        for part in if form.is_prose { prose::figured(text, &units) } else { Vec::new() } {
+        for part in if form.says == Says::Prose { prose::figured(text, &units) } else { Vec::new() } {
             classes[part] = classes[part].or(Class::Outlier);
+        }
+        if matches!(form.kind, Kind::Plain | Kind::Log) {
+            mail::quiet(text, &units, &mut classes);
         }
         // It is shown whole, for what it lacks is not in it.
         let may_have_records = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Html);
@@ -239,19 +245,25 @@ impl Segments {
             classes[last] = Class::Header;
         }
         let may_have_tables = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Table);
-        let tables = if may_have_tables { headings::headings(text, &units) } else { Vec::new() };
-        for line in tables.iter().flat_map(|table| table.heading.clone()) {
+        let mut headed = if may_have_tables { headings::headings(text, &units) } else { Vec::new() };
+        for line in headed.iter().flat_map(|table| table.heading.clone()) {
             if scans[line].words > 0 {
                 classes[line] = classes[line].or(Class::Header);
             }
         }
-        let named = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text.len()) } else { of_diff };
-        let pieces = units::join(text, &units, &classes, cuts, &named);
+        let named = if matches!(form.kind, Kind::Plain | Kind::Log) { records.named(text, &units) } else { of_diff };
+        let mut starts: Vec<usize> = named.iter().map(|record| record.units.start).collect();
+        if matches!(form.kind, Kind::Plain | Kind::Log) && named.is_empty() {
+            let groups = records.groups(text, &units);
+            starts.extend(groups.iter().map(|group| group.heading.start));
+            headed.extend(groups);
+        }
+        let pieces = units::join(text, &units, &classes, cuts, &starts);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
-        let parents = Parents::of(text, &units, &pieces, &form, &named, &tables);
+        let parents = Parents::of(text, &units, &pieces, &form, &named, &headed);
         (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
     }
 

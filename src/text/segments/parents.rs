@@ -4,7 +4,7 @@
 use crate::text::elision;
 
 use super::code::{is_signature, without_number};
-use super::detect::Detected;
+use super::detect::{Detected, Says};
 use super::headings::Headed;
 use super::records::Named;
 use super::units::Unit;
@@ -31,8 +31,8 @@ enum Form {
     Sections,
     /// Keys and list items, of what is indented more.
     Keys,
-    /// `# Heading`, of all up to one of its level.
-    Headings,
+    /// `# Heading`, of all up to one of its level, and below it lines that introduce a list, of its items.
+    Text,
 }
 
 /// The parents of a text's pieces; none of most texts.
@@ -41,41 +41,55 @@ pub struct Parents(Vec<u32>);
 
 impl Parents {
     /// Finds the parents of `pieces`, which cover `text` and consist of `units`; `records` are those of a text without other structure, or the
-    /// commits, files and hunks of a diff, `tables` those in it. O(n).
+    /// commits, files and hunks of a diff, `headed` the tables and groups in it. O(n).
     pub fn of(
         text: &str,
         units: &[Unit],
         pieces: &[Span],
         detected: &Detected,
         records: &[Named],
-        tables: &[Headed],
+        headed: &[Headed],
     ) -> Self {
         let this = Self::of_lines(text, units, pieces, detected, records);
-        if tables.is_empty() { this } else { this.with_tables(units, pieces, tables) }
+        if headed.is_empty() { this } else { this.with_headed(units, pieces, headed) }
     }
 
     fn of_lines(text: &str, units: &[Unit], pieces: &[Span], detected: &Detected, records: &[Named]) -> Self {
-        let Detected { kind, is_numbered, .. } = *detected;
+        let Detected { kind, is_numbered, says } = *detected;
+        let is_code = says == Says::Code;
         let bare = |line| if is_numbered { without_number(line).unwrap_or(line) } else { line };
-        let lines = |piece: &Span| text[piece.range()].lines().map(bare).filter(|line| !line.trim().is_empty());
-        let all_lines = || pieces.iter().flat_map(lines);
+        let lines = |piece: &Span| text[piece.range()].lines().map(bare);
+        let has_gaps = elision::may_have_note(text);
+        let said = |line: &&str| !line.trim().is_empty() && !(has_gaps && elision::read_gap(line).is_some());
+        let all_lines = || pieces.iter().flat_map(lines).filter(said);
         let form = match kind {
             // Many comments make a configuration code.
-            Kind::Code if all_lines().any(|line| is_section(line.trim())) => {
+            Kind::Code if is_code && all_lines().any(|line| is_section(line.trim())) => {
                 form(all_lines()).filter(|form| *form == Form::Sections).or(Some(Form::Code))
             }
-            Kind::Code => Some(Form::Code),
+            Kind::Code if is_code => Some(Form::Code),
             Kind::Table => return Self::of_table(text, pieces),
-            Kind::Plain => form(all_lines()),
+            Kind::Code | Kind::Plain | Kind::Log => {
+                form(all_lines()).or_else(|| records.is_empty().then_some(Form::Text))
+            }
             _ => None,
         };
         let Some(form) = form else { return Self::of_records(units, pieces, records) };
         let mut open: Vec<(usize, u32)> = Vec::new();
         let mut parents = Vec::with_capacity(pieces.len());
+        let mut next = all_lines().skip(1);
+        let mut lists = Lists::default();
         for (number, piece) in (0..).zip(pieces) {
             let mut parent = None;
-            for line in lines(piece).filter(|line| elision::read_gap(line).is_none()) {
-                let (depth, is_parent) = form.read(line, piece.class);
+            for line in lines(piece) {
+                if !said(&line) {
+                    lists.end();
+                    continue;
+                }
+                let (depth, is_parent) = match form {
+                    Form::Text => lists.read(line, next.next()),
+                    form => form.read(line, piece.class),
+                };
                 while open.last().is_some_and(|(outside, _)| *outside >= depth) {
                     open.pop();
                 }
@@ -89,16 +103,19 @@ impl Parents {
         Self(parents)
     }
 
-    /// Puts the rows of tables under the lines that name their columns.
-    fn with_tables(mut self, units: &[Unit], pieces: &[Span], tables: &[Headed]) -> Self {
+    /// Puts the rows of tables under the lines that name their columns, and those of groups under theirs, but for rows that
+    /// stand below a nearer line.
+    fn with_headed(mut self, units: &[Unit], pieces: &[Span], headed: &[Headed]) -> Self {
         if self.0.is_empty() {
             self = Self::none(pieces.len());
         }
         let piece = |unit: usize| pieces.partition_point(|piece| piece.end < units[unit].end);
-        for Headed { heading, rows } in tables {
+        for Headed { heading, rows } in headed {
             let (first, last) = (piece(heading.start), piece(heading.end - 1));
             for row in first + 1..=piece(rows.end - 1) {
-                self.set(at(row), at(last.min(row - 1)));
+                if self.of_piece(row).is_none_or(|nearer| nearer < first) {
+                    self.set(at(row), at(last.min(row - 1)));
+                }
             }
         }
         self.without_circles()
@@ -128,12 +145,15 @@ impl Parents {
     fn of_records(units: &[Unit], pieces: &[Span], records: &[Named]) -> Self {
         let piece = |unit: usize| pieces.partition_point(|piece| piece.end < units[unit].end);
         let mut parents = if records.is_empty() { Vec::new() } else { vec![NONE; pieces.len()] };
-        for Named { units, named_by } in records {
+        for Named { units, named_by, titled } in records {
             let (parent, from, to) = (piece(*named_by), piece(units.start), piece(units.end - 1));
             for (child, of) in (from..).zip(&mut parents[from..=to]) {
                 if child != parent {
                     *of = at(parent);
                 }
+            }
+            if let Some(titled) = titled.map(piece).filter(|titled| *titled != parent) {
+                (parents[parent], parents[titled]) = (at(titled), NONE);
             }
         }
         Self(parents).without_circles()
@@ -204,12 +224,73 @@ impl Form {
             Self::Code => (indented, class == Class::Header && is_signature(bare)),
             Self::Keys => (indented, true),
             Self::Sections => (usize::from(!is_section(bare)), is_section(bare)),
-            Self::Headings => match line.bytes().take_while(|byte| *byte == b'#').count() {
-                level @ 1..=6 if line[level..].starts_with(' ') => (level, true),
-                _ => (7, false),
-            },
+            Self::Text => heading(line).map_or((BELOW_HEADINGS, false), |level| (level, true)),
         }
     }
+}
+
+/// Depth of what is no Markdown heading.
+const BELOW_HEADINGS: usize = 7;
+
+/// Returns the level of a Markdown heading.
+fn heading(line: &str) -> Option<usize> {
+    let level = line.bytes().take_while(|byte| *byte == b'#').count();
+    ((1..BELOW_HEADINGS).contains(&level) && line[level..].starts_with(' ')).then_some(level)
+}
+
+/// Lines that introduce lists, and their items: under "Not included:" an item says the opposite.
+#[derive(Default)]
+struct Lists {
+    /// The depth of a line whose items have no mark, and how many more there may be.
+    bare: Option<(usize, usize)>,
+}
+
+/// Most items without a mark, and most bytes of a line that introduces what is indented more without a colon.
+const MAX_BARE: usize = 16;
+const MAX_TITLE_BYTES: usize = 120;
+
+impl Lists {
+    /// Ends a list without marks.
+    fn end(&mut self) {
+        self.bare = None;
+    }
+
+    /// Returns how deep a line stands, and whether what follows stands below it.
+    fn read(&mut self, line: &str, next: Option<&str>) -> (usize, bool) {
+        if let Some(level) = heading(line) {
+            self.bare = None;
+            return (level, true);
+        }
+        let of = |line: &str| {
+            let indented = line.len() - line.trim_start().len();
+            BELOW_HEADINGS + 2 * indented + usize::from(is_item(line))
+        };
+        let (depth, below) = (of(line), next.map_or(0, of));
+        let said = line.trim().trim_end_matches(['*', '_']);
+        let introduces = said.ends_with([':', '：']) || below > depth && said.len() <= MAX_TITLE_BYTES;
+        match self.bare {
+            Some((of, left)) if !introduces && left > 0 && depth == of => {
+                self.bare = Some((of, left - 1));
+                return (of + 1, false);
+            }
+            _ => self.bare = (introduces && below == depth && !is_item(line)).then_some((depth, MAX_BARE)),
+        }
+        (depth, introduces)
+    }
+}
+
+/// Returns whether a line is an item of a list: `- a`, `• a`, `✓ a`, `3. a`, `b) a`.
+fn is_item(line: &str) -> bool {
+    let bare = line.trim_start();
+    let label = bare.trim_start_matches('(');
+    let (name, behind) = label.split_at(label.bytes().take_while(u8::is_ascii_alphanumeric).count());
+    let is_label = name.len() == 1 || (1..=3).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_digit());
+    if is_label {
+        return behind.starts_with("、") || behind.strip_prefix(['.', ')']).is_some_and(|said| said.starts_with(' '));
+    }
+    let mut chars = bare.chars();
+    chars.next().is_some_and(|mark| !mark.is_alphanumeric() && !"#|>=$%/:;\"'".contains(mark))
+        && chars.next() == Some(' ')
 }
 
 /// Returns the form of a text without structure, if its lines have parents.
@@ -219,7 +300,7 @@ fn form<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Form> {
     let (mut others, mut items) = (0, [0_usize; MAX_DEPTH]);
     for line in lines {
         let bare = line.trim();
-        headings += usize::from(Form::Headings.read(line, Class::Plain).1);
+        headings += usize::from(heading(line).is_some());
         if bare.starts_with(['#', ';']) {
             continue;
         }
@@ -242,7 +323,7 @@ fn form<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Form> {
         {
             Some(Form::Keys)
         }
-        () if headings > 1 => Some(Form::Headings),
+        () if headings > 1 => Some(Form::Text),
         () => None,
     }
 }
@@ -369,6 +450,48 @@ mod tests {
         }
         let log = rows(" ", "2026-05-05T10:15:00Z");
         assert!(!short(&log, &["S-30"]).contains("S-0 "));
+    }
+
+    #[test]
+    fn an_item_stands_under_what_introduces_its_list() {
+        let items =
+            |mark: &str, of: &str| lines(|i| format!("{mark}{of} number {i}, for {} to {} people\n", i + 1, i + 4));
+        let prose = lines(|i| format!("The boat leaves at noon and comes back in the evening of day {}.\n\n", i + 3));
+        let numbered =
+            |text: &str| text.lines().zip(1..).map(|(line, at)| format!("{at}| {line}\n")).collect::<String>();
+        for (first, second, mark) in [
+            ("Included:", "Not included:", "- "),
+            ("What to bring:\n", "What to leave at home:\n", "• "),
+            ("**Do**", "**Don't**", "3. "),
+            ("费用包含：", "请自备：", "✓ "),
+            ("To pack:", "Not to pack:", ""),
+            ("Saturday, 3 May", "Sunday, 4 May", "  10:30 "),
+            ("# Household\n", "# Garden\n", "- [x] 2026-05-03 10:30 "),
+        ] {
+            let text = format!("{prose}{first}\n{}\n{second}\n{}\n{prose}", items(mark, "lamp"), items(mark, "rope"));
+            for text in [numbered(&text), text] {
+                let short = short(&text, &["rope number 4"]);
+                assert!(short.contains(second.trim()) && !short.contains(first.trim()), "{short}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_group_stands_under_the_line_that_opens_it() {
+        const NAMES: [&str; 3] = ["Ann Meyer", "Bo", "Cid Olsson"];
+        const WORDS: [&str; 4] = ["the train was late", "I have the tickets, you know", "it rains", "who comes along?"];
+        let said = |i: usize| {
+            let lines = |k: usize| format!("No, {} and so I said nothing about that to {i}-{k}\n", WORDS[(i + k) % 4]);
+            (0..=i % 3).map(lines).collect::<String>()
+        };
+        let talk = lines(|i| format!("{}, [{:02}.11.2026 10:{:02}]\n{}\n", NAMES[i % 3], i + 3, i + 10, said(i)));
+        let goods =
+            |i: usize| (0..=i % 3 + 2).map(|k| format!("BUTTER AND BREAD {i}-{k}   {k}.29 B\n")).collect::<String>();
+        let bills = lines(|i| format!("*** {} ***\n0{}.11.2026 17:12 No {i}{i}\n{}\n", NAMES[i % 3], i + 1, goods(i)));
+        for (text, head, others) in [(&talk, "[08.11.2026 10:15]", "[07."), (&bills, "06.11.2026", "05.11")] {
+            let short = short(text, &[" 5-1"]);
+            assert!(short.contains(head) && short.contains("Cid Olsson") && !short.contains(others), "{short}");
+        }
     }
 
     #[test]

@@ -5,17 +5,21 @@
 //! value hardly another record has. Lines of a group (of a file, a shop, a day) are named by the line of another shape that
 //! stands alone above them.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::headings::Headed;
 use super::odd::shape;
 use super::units::{SHORT_BYTES, Unit};
 use crate::tokens::BuildMixedHasher;
 
 /// Least records of a text, and lines with a key that tell whether their values are names.
 const MIN_RECORDS: usize = 5;
+/// Least different values of a key whose lines are titles.
+const MIN_TITLES: usize = 3;
 /// Most lines of a record.
 pub const MAX_LINES: usize = 64;
 /// Most lines without a key of their own that name a record.
@@ -69,6 +73,8 @@ pub struct Named {
     pub units: Range<usize>,
     /// The unit that says whose it is.
     pub named_by: usize,
+    /// Another that says so in words.
+    pub titled: Option<usize>,
 }
 
 pub struct Records {
@@ -229,23 +235,54 @@ impl Records {
     }
 
     /// Returns the records of several lines, of `text_bytes` together.
-    pub fn named(&self, text_bytes: usize) -> Vec<Named> {
+    pub fn named(&self, text: &str, units: &[Unit]) -> Vec<Named> {
         let starts = self.starts();
         // Shorter ones are not cut.
-        if self.lines.len() < starts.len() * MIN_GROUP || starts.len() * SHORT_BYTES as usize > text_bytes {
+        if self.lines.len() < starts.len() * MIN_GROUP || starts.len() * SHORT_BYTES as usize > text.len() {
             return Vec::new();
         }
         let ends = starts.iter().skip(1).copied().chain([self.lines.len()]);
         let records = starts.iter().copied().zip(ends).filter(|(start, end)| (1..MAX_LINES).contains(&(end - start)));
+        let is_regular = |key: &Key| key.lines * 100 >= starts.len() * REGULAR;
         let named = records.map(|(start, end)| {
             let says_nothing = !self.key(start).names() && self.key(start).lines >= MIN_RECORDS;
-            let naming = || (start..end).filter(|&line| self.key(line).names());
-            let named_by = naming().find(|&line| self.key(line).is_wordy()).or_else(|| naming().next());
+            // The headers of a mail stand apart from what it says.
+            let head = start + 1..(start + 1..end).find(|&line| self.opens_paragraph(text, units, line)).unwrap_or(end);
+            let naming =
+                |lines: Range<usize>| lines.filter(|&line| self.key(line).names() && is_regular(self.key(line)));
+            let in_words = |lines: Range<usize>| naming(lines).find(|&line| self.key(line).is_wordy());
+            let all = start..end;
+            let named_by = [head.clone(), all.clone()]
+                .into_iter()
+                .find_map(|lines| in_words(lines.clone()).or_else(|| naming(lines).next()));
+            let is_title = |key: &Key| is_regular(key) && key.is_wordy() && key.different >= MIN_TITLES;
+            let in_head = (start..head.end).filter(|&line| Some(line) != named_by && is_title(self.key(line)));
+            let titled = in_head.max_by_key(|&line| (self.key(line).different, Reverse(line)));
             let unit = |line: usize| self.lines[line].unit;
-            let named_by = unit(named_by.filter(|_| says_nothing).unwrap_or(start));
-            Named { units: unit(start)..unit(end - 1) + 1, named_by }
+            Named {
+                units: unit(start)..unit(end - 1) + 1,
+                named_by: unit(named_by.filter(|_| says_nothing).unwrap_or(start)),
+                titled: titled.filter(|_| says_nothing).map(unit),
+            }
         });
         named.collect()
+    }
+
+    /// Returns the lines that stand alone above groups of others, with these, in a text of paragraphs.
+    pub fn groups(&self, text: &str, units: &[Unit]) -> Vec<Headed> {
+        if !self.has_paragraphs(text, units) {
+            return Vec::new();
+        }
+        let groups = Groups::of(self, text, units);
+        let Some(header) = groups.header else { return Vec::new() };
+        let opening =
+            (0..self.lines.len()).filter(|&line| groups.shapes[line] == header).map(|line| self.lines[line].unit);
+        // A paragraph's first line may say more: "*** Shop ***" above the date of a receipt.
+        let headings: Vec<Range<usize>> =
+            opening.map(|unit| unit - above(text, units, unit).unwrap_or(0)..unit + 1).collect();
+        let ends = headings.iter().skip(1).map(|next| next.start).chain([units.len()]);
+        let groups = headings.iter().zip(ends).filter(|(heading, end)| heading.end < *end);
+        groups.map(|(heading, end)| Headed { heading: heading.clone(), rows: heading.end..end }).collect()
     }
 
     /// Returns the units of the few short records that lack a line which all others have.
@@ -279,6 +316,15 @@ impl Records {
         lacking.into_iter().flatten().map(|line| line.unit).collect()
     }
 
+    fn has_paragraphs(&self, text: &str, units: &[Unit]) -> bool {
+        (1..self.lines.len()).filter(|&line| self.opens_paragraph(text, units, line)).nth(MIN_RECORDS).is_some()
+    }
+
+    /// Returns whether a line comes behind a blank one.
+    fn opens_paragraph(&self, text: &str, units: &[Unit], line: usize) -> bool {
+        self.lines[line].unit.checked_sub(1).is_some_and(|before| is_blank(text, units, before))
+    }
+
     /// Returns the lines of the record that a line is in.
     fn record(&self, at: usize, opener: usize) -> Option<Range<usize>> {
         let opens = |line: &usize| self.lines[*line].key == opener;
@@ -308,7 +354,7 @@ impl Records {
 struct Groups {
     /// By line.
     shapes: Vec<u64>,
-    /// The shape of the lines that open groups: the first that stand alone, with other lines between them.
+    /// The shape of the lines that open groups: of those that stand alone, with other lines between them, that of most.
     header: Option<u64>,
 }
 
@@ -323,11 +369,19 @@ impl Groups {
             *lines += 1;
             *alone += usize::from(is_other(at.checked_sub(1)) && is_other(at.checked_add(1)));
         }
-        let opens = |&(_, lines, alone): &(usize, usize, usize)| {
-            lines >= MIN_RECORDS && alone * 100 >= lines * REGULAR && lines * MIN_GROUP <= shapes.len()
+        let has_paragraphs = records.has_paragraphs(text, units);
+        let is_first = |line: &usize| above(text, units, records.lines[*line].unit).is_some();
+        let opens = |&(shape, (_, lines, alone)): &(&u64, &(usize, usize, usize))| {
+            let firsts = || (0..shapes.len()).filter(|&line| shapes[line] == *shape).filter(is_first).count();
+            lines >= &MIN_RECORDS
+                && alone * 100 >= lines * REGULAR
+                && match has_paragraphs {
+                    true => lines * 2 <= shapes.len() && firsts() * 100 >= lines * REGULAR,
+                    false => lines * MIN_GROUP <= shapes.len(),
+                }
         };
-        let headers = known.into_iter().filter(|(_, of_shape)| opens(of_shape));
-        let header = headers.min_by_key(|(_, (first, ..))| *first).map(|(shape, _)| shape);
+        let headers = known.iter().filter(opens);
+        let header = headers.max_by_key(|(_, (first, lines, _))| (*lines, Reverse(*first))).map(|(shape, _)| *shape);
         Self { shapes, header }
     }
 
@@ -336,6 +390,15 @@ impl Groups {
         let header = self.header.filter(|&header| self.shapes[at] != header)?;
         (0..at).rev().take(MAX_GROUP_LINES).find(|&line| self.shapes[line] == header)
     }
+}
+
+fn is_blank(text: &str, units: &[Unit], unit: usize) -> bool {
+    units[unit].line(text).trim().is_empty()
+}
+
+/// Returns how many lines stand between a unit and the blank line, or the start, above it; `None` for more than [`MAX_ABOVE`].
+fn above(text: &str, units: &[Unit], unit: usize) -> Option<usize> {
+    (0..=MAX_ABOVE).find(|above| unit.checked_sub(above + 1).is_none_or(|before| is_blank(text, units, before)))
 }
 
 /// Most lines that are compared for a prefix, and most signs of it.

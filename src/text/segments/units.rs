@@ -6,7 +6,6 @@ use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
 
 use super::odd::shape;
-use super::records::Named;
 use super::{Class, Span, at};
 
 /// A line, or a part of a long one.
@@ -260,10 +259,10 @@ fn rank(bytes: &[u8], position: usize, tags: bool) -> u8 {
 }
 
 /// Joins units to pieces: short neighbours of one class, blank lines with the line before them, and in a text of very short
-/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces, nor across the starts of `records`,
-/// and never an earlier mark: in a gap it counts for what it says.
-pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize], records: &[Named]) -> Vec<Span> {
-    let mut starts = records.iter().map(|record| record.units.start).peekable();
+/// lines neighbours of any class. Joins nothing across `cuts` as long as there are few pieces, nor across `starts` of records
+/// and groups, and never an earlier mark: in a gap it counts for what it says.
+pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize], starts: &[usize]) -> Vec<Span> {
+    let mut starts = starts.iter().copied().peekable();
     let is_cut = |start: u32| cuts.binary_search(&(start as usize)).is_ok();
     let mut pieces: Vec<Span> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
     let mut last_is_mark = false;
