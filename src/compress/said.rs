@@ -13,7 +13,7 @@ use crate::text::commitments::{Certainty, Commitment, EDITED, OPENED, commitment
 use crate::text::edits;
 use crate::text::envelope::{is_observation, names_speaker};
 use crate::text::estimate::count;
-use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, is_firm, raise_corrections, said};
+use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, raise_corrections, read, said};
 use crate::tokens::BuildMixedHasher;
 
 use super::documents::SHORT_TOKENS;
@@ -39,6 +39,9 @@ const OFTEN_BESIDE_ROUTINE: f32 = 0.4;
 const MOSTLY_ROUTINE: f32 = 0.75;
 /// Number of sentences of one form from which each is routine.
 const REPEATED: usize = 8;
+/// Number of sentences that hold by one word, from which it is an everyday one: with every tenth message like "The invoice is still
+/// open" in 16 languages ("immer noch", "toujours pas", "only just") 170 of 384 rules and facts went at 10 % without this.
+const REMARKED: usize = 16;
 /// Claims that no repetition of their form lowers.
 const LASTING: [Claim; 2] = [Claim::Rule, Claim::Answer];
 /// Claims that hold wherever they are made; and others, in the order in which they may be usual.
@@ -178,10 +181,12 @@ fn rare_claims(held: impl Fn(Claim) -> f32, says_little: bool, often: f32) -> (V
     (rare, sum <= often)
 }
 
-/// Makes rules that are not said to hold for good mere wishes where [`REPEATED`] of them or more start alike and go on differently:
-/// "Please make sure the parser builds." O(claims).
+/// Makes rules mere wishes that are not said to hold for good, where [`REPEATED`] of them or more start alike and go on differently:
+/// "Please make sure the parser builds." And those that hold by one word alone, where [`REMARKED`] of them or more have that word:
+/// "The invoice is always late." O(claims).
 fn lower_usual_rules(draft: &Draft<'_, '_>, texts: &mut [(At, Said)]) {
     let mut openings: HashMap<u64, HashSet<u64>> = HashMap::new();
+    let mut remarks: HashMap<u64, usize> = HashMap::new();
     let mut rules = Vec::new();
     for (index, ((entry, piece), said)) in texts.iter().enumerate() {
         let of_text = said.claims.iter().enumerate();
@@ -189,16 +194,16 @@ fn lower_usual_rules(draft: &Draft<'_, '_>, texts: &mut [(At, Said)]) {
             let sentence = draft.text(*entry, *piece)[range.clone()].trim();
             let opening = xxh3_64(opening(sentence).as_bytes());
             openings.entry(opening).or_default().insert(xxh3_64(sentence.as_bytes()));
-            rules.push((index, position, opening));
+            let reading = read(sentence);
+            let remark = reading.and_then(|reading| reading.remark);
+            remark.into_iter().for_each(|word| *remarks.entry(word).or_default() += 1);
+            rules.push(((index, position), (opening, reading.is_some_and(|reading| reading.is_firm), remark)));
         }
     }
-    for (index, position, opening) in rules {
-        if openings[&opening].len() >= REPEATED {
-            let ((entry, piece), said) = &mut texts[index];
-            let (claim, range) = &mut said.claims[position];
-            if !is_firm(&draft.text(*entry, *piece)[range.clone()]) {
-                *claim = Claim::Wish;
-            }
+    for ((index, position), (opening, is_firm, remark)) in rules {
+        let is_usual = openings[&opening].len() >= REPEATED && !is_firm;
+        if is_usual || remark.is_some_and(|word| remarks[&word] >= REMARKED) {
+            texts[index].1.claims[position].0 = Claim::Wish;
         }
     }
 }

@@ -24,7 +24,7 @@ use forms::Form;
 use lexicon::words;
 
 pub use answers::answered_in;
-pub use claim::{Claim, is_asked, is_firm};
+pub use claim::{Claim, is_asked, is_firm, read};
 pub use corrections::{Wanted, raise_corrections};
 pub use typed::typed;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::MAX_RULE_BYTES;
 use super::lexicon::{lower, words};
-use super::signs::Signs;
+use super::signs::{Reading, Signs};
 use crate::text::bytes::FIRST_WIDE;
 
 /// What a sentence claims for those behind it, in ascending order of weight.
@@ -46,15 +46,16 @@ const MAX_STATED_WORDS: usize = 14;
 
 /// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {
-    read(sentence).map(|(claim, _)| claim)
+    read(sentence).map(|reading| reading.claim)
 }
 
 /// Returns whether a sentence says that it holds for good, or who the user is: "Never push.", but not "Don't push."
 pub fn is_firm(sentence: &str) -> bool {
-    read(sentence).is_some_and(|(_, is_firm)| is_firm)
+    read(sentence).is_some_and(|reading| reading.is_firm)
 }
 
-fn read(sentence: &str) -> Option<(Claim, bool)> {
+/// Returns what a sentence claims, and how.
+pub fn read(sentence: &str) -> Option<Reading> {
     let said = sentence.trim();
     if said.len() > MAX_RULE_BYTES {
         return None;

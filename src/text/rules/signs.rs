@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::Claim;
 use super::forms::{asks_by_form, verbs_of};
 use super::lexicon::{LEXICON, Position, Sign, words};
@@ -152,6 +154,18 @@ pub struct Signs {
     word_count: usize,
     /// What it mentions in quotation marks.
     quoted: Vec<Range<usize>>,
+    /// A hash of the last word that makes it hold for good, wherever it stands.
+    firm: u64,
+}
+
+/// What a sentence claims.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    pub claim: Claim,
+    /// Whether it says that it holds for good.
+    pub is_firm: bool,
+    /// For a rule by one word alone, which asks nobody for anything: a hash of that word. "Ann is always late."
+    pub remark: Option<u64>,
 }
 
 impl Signs {
@@ -163,13 +177,32 @@ impl Signs {
         self.quoted.iter().any(|quoted| quoted.contains(&at))
     }
 
-    /// Returns the claim of the sentence, and whether it says that it holds for good.
-    pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<(Claim, bool)> {
+    /// Returns what the sentence claims.
+    pub fn claim(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<Reading> {
         let [is_firm, is_once] = [Sign::Firm, Sign::Once].map(|sign| self.signs.contains(&sign));
-        match self.strongest(is_brief, is_stated)? {
-            Claim::Rule if is_once && !is_firm => Some((Claim::Order, false)),
-            claim => Some((claim, is_firm || claim == Claim::Fact)),
-        }
+        let asks = |sign: &Sign| match sign {
+            Sign::Manner | Sign::Verb | Sign::Setting => true,
+            Sign::Claims(claim) => *claim != Claim::Rule,
+            _ => false,
+        };
+        let is_remark = !self.is_open && !self.signs.iter().any(asks) && self.are_all_rules_firm();
+        let remark = is_remark.then_some(self.firm);
+        let reading = match self.strongest(is_brief, is_stated)? {
+            Claim::Rule if is_once && !is_firm => Reading { claim: Claim::Order, is_firm: false, remark: None },
+            Claim::Rule => Reading { claim: Claim::Rule, is_firm, remark },
+            claim => Reading { claim, is_firm: is_firm || claim == Claim::Fact, remark: None },
+        };
+        Some(reading)
+    }
+
+    fn are_all_rules_firm(&self) -> bool {
+        let count = |of: Sign| self.signs.iter().filter(|sign| **sign == of).count();
+        count(Sign::Claims(Claim::Rule)) == count(Sign::Firm)
+    }
+
+    fn meet_firm(&mut self, phrase: &str) {
+        self.firm = xxh3_64(phrase.as_bytes());
+        self.meet(Sign::Firm);
     }
 
     fn strongest(self, is_brief: impl Fn() -> bool, is_stated: bool) -> Option<Claim> {
@@ -357,7 +390,7 @@ impl Signs {
             _ => {
                 self.meet(sign);
                 if is_anywhere && matches!(sign, Sign::Claims(Claim::Rule) | Sign::Setting) {
-                    self.meet(Sign::Firm);
+                    self.meet_firm(found.word);
                 }
             }
         }
@@ -431,7 +464,7 @@ impl Signs {
                     _ => {
                         self.meet(*sign);
                         if *place == Position::Anywhere && *sign == Sign::Claims(Claim::Rule) {
-                            self.meet(Sign::Firm);
+                            self.meet_firm(phrase);
                         }
                     }
                 }
