@@ -329,17 +329,33 @@ fn joined_word(bytes: &[u8], end: usize) -> Option<usize> {
 }
 
 /// Returns the length of the stem of a word of three letters or more: `arrive`, `arrives`, `arrived` and `arriving` are one
-/// term, as are `query` and `queries`. English endings, without exceptions.
-#[allow(clippy::needless_bitwise_bool)] // endings come as they like: a branch for each would be guessed wrong
+/// term, as are `query` and `queries`, `Batterie` and `Batterien`, `cantina` and `cantine`. Endings of English, German, Dutch, Polish
+/// and of languages of Latin, without exceptions.
 fn stem(word: &[u8]) -> usize {
-    let &[.., third, second, last] = word else { return word.len() };
-    let (third, second, last) = (third | 0x20, second | 0x20, last | 0x20);
-    let (s, d) = (last == b's', last == b'd');
-    let es = (second == b'e') & (s | d);
-    let three = (third == b'i') & (es | ((second == b'n') & (last == b'g')));
-    let one = (s & (second != b's')) | (last == b'e') | (last == b'y');
-    let ending = usize::from(one).max(2 * usize::from(es)).max(3 * usize::from(three));
-    if word.len() < ending + 3 { word.len() } else { word.len() - ending }
+    let last = |end: usize| [word[end - 3] | 0x20, word[end - 2] | 0x20, word[end - 1] | 0x20];
+    let without = |end: usize, ending: usize| if end >= ending + 3 { end - ending } else { end };
+    let plural = |end| match last(end) {
+        [_, b's', b's'] => end,
+        [_, _, b's'] | [_, b'u', b'x'] => without(end, 1),
+        _ => end,
+    };
+    let verb = |end| match last(end) {
+        [b'i', b'n', b'g'] | [b'i', b'e', b'd'] => without(end, 3),
+        [_, b'e', b'd'] => without(end, 2),
+        _ => end,
+    };
+    let noun = |end| match last(end) {
+        [_, b'e', b'n'] => without(end, 2),
+        [b'e', b'l' | b'r', b'n'] => without(end, 1),
+        _ => end,
+    };
+    let vowel = |end| match last(end) {
+        [b'a', b'm', b'i'] => without(end, 3),
+        [_, b'i', b'a' | b'e' | b'o'] => without(end, 2),
+        [_, _, b'a' | b'e' | b'i' | b'o' | b'y'] => without(end, 1),
+        _ => end,
+    };
+    vowel(noun(verb(plural(word.len()))))
 }
 
 /// Returns the hash of the stem of the first `length` bytes. Where that would be a stop word only an "s" goes, or nothing.
