@@ -20,7 +20,7 @@ use crate::text::elision;
 use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
-use fields::{FieldSpan, FieldValue, Fields, has_amounts, read, spread};
+use fields::{FieldSpan, FieldValue, Fields, cells_of, has_amounts, read, spread};
 use kinds::{Kinds, kinds};
 use sequence::{Once, ids};
 
@@ -77,12 +77,29 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
         return None;
     }
     let compared = Compared::new(&lines, Fields::Words);
-    let mut usual = Usual::of(&compared)?;
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
-    let Differing { of_other_shape, by_column, doubles, usual: mut usual_lines } = usual.compare(&compared);
-    let mut odd = few_of_each(of_other_shape, by_column, most);
+    let mut usual = Usual::of(&compared);
+    let (mut odd, mut usual_lines, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
+    // Cells of one word or of several are in rows of many shapes.
+    let is_mixed = usual.as_ref().is_none_or(|usual| usual.shapes.len() > 1);
+    let cells = if is_mixed { cells_of(&lines).map(|cells| Compared::new(&lines, cells)) } else { None };
+    let by_cell = cells.as_ref().and_then(|compared| Some((compared, Usual::of(compared)?)));
+    if usual.is_none() && by_cell.is_none() {
+        return None;
+    }
+    if let Some((compared, mut usual)) = by_cell {
+        let differing = usual.compare(compared);
+        odd.extend(few_of_each(differing.of_other_shape, differing.by_column, most));
+        (usual_lines, doubles) = (differing.usual, differing.doubles);
+    }
+    if let Some(usual) = &mut usual {
+        let differing = usual.compare(&compared);
+        odd.extend(few_of_each(differing.of_other_shape, differing.by_column, most));
+        usual_lines.extend(differing.usual);
+        doubles.extend(differing.doubles);
+    }
     // Of many different names a part may still be the same in all: `lib-curl/bookworm`.
-    if usual.columns.iter().any(FieldColumn::is_open) {
+    if usual.is_some_and(|usual| usual.columns.iter().any(FieldColumn::is_open)) {
         let compared = Compared::new(&lines, Fields::Parts);
         if let Some(mut usual) = Usual::of(&compared).filter(|usual| usual.are_few_parts.contains(&true)) {
             let Differing { of_other_shape, mut by_column, .. } = usual.compare(&compared);
@@ -94,6 +111,8 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     odd.extend(doubles.into_iter().chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)));
     odd.sort_unstable();
     odd.dedup();
+    usual_lines.sort_unstable();
+    usual_lines.dedup();
     usual_lines.retain(|line| odd.binary_search(line).is_err());
     Some(Pattern { odd, usual: usual_lines })
 }

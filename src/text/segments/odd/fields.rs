@@ -67,12 +67,14 @@ pub(super) enum Fields {
     Amounts,
     /// Their parts: `lib`, `curl` and `bookworm` of `lib-curl/bookworm`.
     Parts,
+    /// What stands between these bytes: cells of a table with any number of words.
+    Cells(u8),
 }
 
 impl Fields {
     fn classes(self) -> &'static [u8; 256] {
         match self {
-            Self::Words | Self::Amounts => &CLASSES,
+            Self::Words | Self::Amounts | Self::Cells(_) => &CLASSES,
             Self::Parts => &PART_CLASSES,
         }
     }
@@ -84,6 +86,11 @@ pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
     // A rule below the names of columns is no row of them.
     let is_rule = !bytes.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
     let (mut shape, mut at) = (u64::from(is_rule), 0);
+    if let Fields::Cells(by) = of {
+        let cells = cells(line, by);
+        fields.extend(cells.clone());
+        return cells.fold(shape, |shape, _| spread(shape ^ 1));
+    }
     while at < bytes.len() {
         let start = at;
         let end = |at| {
@@ -116,6 +123,45 @@ pub(super) fn read(line: &str, of: Fields, fields: &mut Vec<FieldSpan>) -> u64 {
     }
     shape
 }
+
+/// Iterates over the cells of a line, without the spaces around them; what separates them may stand in quotation marks.
+fn cells(line: &str, by: u8) -> impl Iterator<Item = FieldSpan> + Clone {
+    let (mut at, mut is_quoted) = (Some(0), false);
+    std::iter::from_fn(move || {
+        let start = at?;
+        let ends = |byte: &u8| {
+            is_quoted ^= *byte == b'"';
+            *byte == by && !is_quoted
+        };
+        let end = line.as_bytes()[start..].iter().position(ends).map_or(line.len(), |cell| start + cell);
+        at = (end < line.len()).then_some(end + 1);
+        let cell = &line[start..end];
+        let start = start + cell.len() - cell.trim_start().len();
+        Some(FieldSpan { start: at16(start), end: at16(start + cell.trim().len()) })
+    })
+}
+
+/// What may separate the cells of a row, fewest cells, and the share of rows with as many, in percent.
+const SEPARATORS: [u8; 4] = *b"\t|;,";
+const MIN_CELLS: usize = 3;
+const LIKE_ROWS: usize = 90;
+
+/// Returns what separates the cells of lines, if nearly all have as many.
+pub(super) fn cells_of<'t>(lines: &[(usize, &'t str)]) -> Option<Fields> {
+    let step = lines.len().div_ceil(SAMPLED_ROWS);
+    let sampled: Vec<&str> = lines.iter().step_by(step).map(|(_, line)| *line).collect();
+    let separates = |by: &u8| {
+        let mut counts: Vec<usize> = sampled.iter().map(|line| cells(line, *by).count()).collect();
+        counts.sort_unstable();
+        let usual = counts[counts.len() / 2];
+        let like = counts.iter().filter(|count| **count == usual).count();
+        usual >= MIN_CELLS && like * 100 >= counts.len() * LIKE_ROWS
+    };
+    SEPARATORS.into_iter().find(separates).map(Fields::Cells)
+}
+
+/// Rows that are looked at for that.
+const SAMPLED_ROWS: usize = 40;
 
 /// Returns the bytes of a comma and the digits behind it, if these may go on a number: a thousand, or a fraction of one or two digits.
 fn behind_comma(bytes: &[u8]) -> usize {

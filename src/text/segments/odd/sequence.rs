@@ -86,6 +86,8 @@ pub(super) fn ids<'t>(fields: impl Iterator<Item = &'t str> + Clone) -> Option<O
 }
 
 fn is_id(field: &str) -> bool {
+    // "REF 4417293"
+    let field = field.rsplit(' ').next().unwrap_or(field);
     let letters = field.bytes().filter(u8::is_ascii_alphabetic).count();
     let least = if letters > 0 { MIN_ID_WITH_LETTERS } else { MIN_ID };
     field.len() >= least

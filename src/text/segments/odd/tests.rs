@@ -437,3 +437,22 @@ fn a_line_in_a_script_of_its_own_is_odd() {
     let french = |i: usize| format!("{} déjà réglé", chat(i));
     assert_eq!(odd_among(french, &[]), Vec::<String>::new());
 }
+
+#[test]
+fn cells_of_any_number_of_words_are_compared() {
+    const PAYEES: [&str; 5] =
+        ["LIDL", "ALDI SUED", "APOTHEKE AM MARKT", "Praxis Dr. med. Lorenz", "REWE SAGT DANKE 4411"];
+    for separator in [";", ",", "\t", " | "] {
+        let row = |i: usize, amount: &str, reference: usize| {
+            [&format!("2026-08-{:02}", i % 28 + 1), PAYEES[i * i % 7 % 5], amount, "EUR", &format!("REF {reference}")]
+                .join(separator)
+        };
+        let usual =
+            |i: usize| row(i, &format!("-{}.{:02}", 3 + i * 37 % 130, i * 7 % 100), 4_400_000_000 + i * 7919 % 997);
+        let (much, first, again) =
+            (row(61, "-2750.00", 4_400_000_998), row(30, "-17.20", 4_400_000_999), row(33, "-17.20", 4_400_000_999));
+        let odd = odd_among(usual, &[(61, &much), (30, &first), (33, &again)]);
+        assert!([&much, &first, &again].into_iter().all(|line| odd.contains(line)), "{separator:?} {odd:?}");
+        assert!(odd.len() < 8, "{separator:?} {odd:?}");
+    }
+}
