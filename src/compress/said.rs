@@ -196,7 +196,9 @@ fn lower_usual_rules(draft: &Draft<'_, '_>, texts: &mut [(At, Said)]) {
             openings.entry(opening).or_default().insert(xxh3_64(sentence.as_bytes()));
             let reading = read(sentence);
             let remark = reading.and_then(|reading| reading.remark);
-            remark.into_iter().for_each(|word| *remarks.entry(word).or_default() += 1);
+            if let Some(word) = remark {
+                *remarks.entry(word).or_default() += 1;
+            }
             rules.push(((index, position), (opening, reading.is_some_and(|reading| reading.is_firm), remark)));
         }
     }

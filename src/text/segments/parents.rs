@@ -60,8 +60,8 @@ impl Parents {
         let bare = |line| if is_numbered { without_number(line).unwrap_or(line) } else { line };
         let lines = |piece: &Span| text[piece.range()].lines().map(bare);
         let has_gaps = elision::may_have_note(text);
-        let said = |line: &&str| !line.trim().is_empty() && !(has_gaps && elision::read_gap(line).is_some());
-        let all_lines = || pieces.iter().flat_map(lines).filter(said);
+        let says_nothing = |line: &str| line.trim().is_empty() || has_gaps && elision::read_gap(line).is_some();
+        let all_lines = || pieces.iter().flat_map(lines).filter(|line| !says_nothing(line));
         let form = match kind {
             // Many comments make a configuration code.
             Kind::Code if is_code && all_lines().any(|line| is_section(line.trim())) => {
@@ -82,7 +82,7 @@ impl Parents {
         for (number, piece) in (0..).zip(pieces) {
             let mut parent = None;
             for line in lines(piece) {
-                if !said(&line) {
+                if says_nothing(line) {
                     lists.end();
                     continue;
                 }
@@ -458,7 +458,7 @@ mod tests {
             |mark: &str, of: &str| lines(|i| format!("{mark}{of} number {i}, for {} to {} people\n", i + 1, i + 4));
         let prose = lines(|i| format!("The boat leaves at noon and comes back in the evening of day {}.\n\n", i + 3));
         let numbered =
-            |text: &str| text.lines().zip(1..).map(|(line, at)| format!("{at}| {line}\n")).collect::<String>();
+            |text: &str| text.lines().zip(1..).map(|(line, at)| format!("{at}| {line}\n")).collect::<Vec<_>>().concat();
         for (first, second, mark) in [
             ("Included:", "Not included:", "- "),
             ("What to bring:\n", "What to leave at home:\n", "• "),
@@ -485,8 +485,9 @@ mod tests {
             (0..=i % 3).map(lines).collect::<String>()
         };
         let talk = lines(|i| format!("{}, [{:02}.11.2026 10:{:02}]\n{}\n", NAMES[i % 3], i + 3, i + 10, said(i)));
-        let goods =
-            |i: usize| (0..=i % 3 + 2).map(|k| format!("BUTTER AND BREAD {i}-{k}   {k}.29 B\n")).collect::<String>();
+        let goods = |i: usize| {
+            (0..=i % 3 + 2).map(|k| format!("BUTTER AND BREAD {i}-{k}   {k}.29 B\n")).collect::<Vec<_>>().concat()
+        };
         let bills = lines(|i| format!("*** {} ***\n0{}.11.2026 17:12 No {i}{i}\n{}\n", NAMES[i % 3], i + 1, goods(i)));
         for (text, head, others) in [(&talk, "[08.11.2026 10:15]", "[07."), (&bills, "06.11.2026", "05.11")] {
             let short = short(text, &[" 5-1"]);

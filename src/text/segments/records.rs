@@ -24,8 +24,9 @@ const MIN_TITLES: usize = 3;
 pub const MAX_LINES: usize = 64;
 /// Most lines without a key of their own that name a record.
 const MAX_ABOVE: usize = 2;
-/// Least lines of a group with its header, on average, and most of them.
+/// Least lines of a group with its header, on average, where blank lines part them, too; and most of them.
 const MIN_GROUP: usize = 3;
+const MIN_PARAGRAPH: usize = 2;
 const MAX_GROUP_LINES: usize = 256;
 /// Keys that are tried as that of the first line: others may stand before all records.
 const OPENERS: usize = 4;
@@ -371,14 +372,16 @@ impl Groups {
         }
         let has_paragraphs = records.has_paragraphs(text, units);
         let is_first = |line: &usize| above(text, units, records.lines[*line].unit).is_some();
-        let opens = |&(shape, (_, lines, alone)): &(&u64, &(usize, usize, usize))| {
-            let firsts = || (0..shapes.len()).filter(|&line| shapes[line] == *shape).filter(is_first).count();
-            lines >= &MIN_RECORDS
+        let opens = |&(shape, &(_, lines, alone)): &(&u64, &(usize, usize, usize))| {
+            let are_first = || {
+                let firsts = (0..shapes.len()).filter(|&line| shapes[line] == *shape).filter(is_first);
+                firsts.count() * 100 >= lines * REGULAR
+            };
+            let least = if has_paragraphs { MIN_PARAGRAPH } else { MIN_GROUP };
+            lines >= MIN_RECORDS
                 && alone * 100 >= lines * REGULAR
-                && match has_paragraphs {
-                    true => lines * 2 <= shapes.len() && firsts() * 100 >= lines * REGULAR,
-                    false => lines * MIN_GROUP <= shapes.len(),
-                }
+                && lines * least <= shapes.len()
+                && (!has_paragraphs || are_first())
         };
         let headers = known.iter().filter(opens);
         let header = headers.max_by_key(|(_, (first, lines, _))| (*lines, Reverse(*first))).map(|(shape, _)| *shape);

@@ -147,7 +147,7 @@ const MIN_CELLS: usize = 3;
 const LIKE_ROWS: usize = 90;
 
 /// Returns what separates the cells of lines, if nearly all have as many.
-pub(super) fn cells_of<'t>(lines: &[(usize, &'t str)]) -> Option<Fields> {
+pub(super) fn cells_of(lines: &[(usize, &str)]) -> Option<Fields> {
     let step = lines.len().div_ceil(SAMPLED_ROWS);
     let sampled: Vec<&str> = lines.iter().step_by(step).map(|(_, line)| *line).collect();
     let separates = |by: &u8| {
