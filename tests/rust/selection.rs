@@ -405,6 +405,32 @@ fn of_more_rules_than_fit_the_newest_stay() {
 }
 
 #[test]
+fn what_is_always_so_of_many_things_pushes_no_rule_out() {
+    const THINGS: [&str; 4] = ["invoice", "parcel", "ticket", "order"];
+    let rules = ["Amounts with a comma please, not with a point", "Meetings before ten do not work for me"];
+    for remark in [
+        |i: usize| format!("Jonas always complains about the {} {i}.", THINGS[i % 4]),
+        |i: usize| format!("Der Posten {i} ist immer noch offen."),
+        |i: usize| format!("La {} {i} n'est toujours pas là.", THINGS[i % 4]),
+    ] {
+        let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+        for i in 0..600 {
+            let mut said = format!("What about the {} {i}, and {} of it?", THINGS[i * i % 7 % 4], i * 37 % 90);
+            if i % 6 == 0 {
+                said = remark(i);
+            }
+            if let Some(rule) = rules.get(i / 40).filter(|_| i % 40 == 20) {
+                said = format!("{said} {rule}.");
+            }
+            messages.push(Owned::new(Role::User, said));
+            messages.push(Owned::new(Role::Assistant, format!("Number {i} is on its way, {} are left.", i * 31 % 90)));
+        }
+        let short = text(&fit(&messages, 6));
+        assert!(rules.iter().all(|rule| short.contains(rule)), "{}", remark(0));
+    }
+}
+
+#[test]
 fn what_the_model_decided_comes_before_results() {
     let decided = |i: usize| format!("I decided to move part {} to hall {}; the rest is open.", i * 7, i % 5);
     let mut messages = vec![Owned::new(Role::User, "Tidy up.")];

@@ -154,8 +154,9 @@ pub struct Signs {
     word_count: usize,
     /// What it mentions in quotation marks.
     quoted: Vec<Range<usize>>,
-    /// A hash of the last word that makes it hold for good, wherever it stands.
+    /// A hash of the last word that makes it hold for good, wherever it stands; and whether one stands first: "Never push."
     firm: u64,
+    begins_firm: bool,
 }
 
 /// What a sentence claims.
@@ -185,7 +186,7 @@ impl Signs {
             Sign::Claims(claim) => *claim != Claim::Rule,
             _ => false,
         };
-        let is_remark = !self.is_open && !self.signs.iter().any(asks) && self.are_all_rules_firm();
+        let is_remark = !self.is_open && !self.begins_firm && !self.signs.iter().any(asks) && self.are_all_rules_firm();
         let remark = is_remark.then_some(self.firm);
         let reading = match self.strongest(is_brief, is_stated)? {
             Claim::Rule if is_once && !is_firm => Reading { claim: Claim::Order, is_firm: false, remark: None },
@@ -200,8 +201,9 @@ impl Signs {
         count(Sign::Claims(Claim::Rule)) == count(Sign::Firm)
     }
 
-    fn meet_firm(&mut self, phrase: &str) {
+    fn meet_firm(&mut self, before: &str, phrase: &str) {
         self.firm = xxh3_64(phrase.as_bytes());
+        self.begins_firm |= !before.contains(char::is_alphanumeric);
         self.meet(Sign::Firm);
     }
 
@@ -390,7 +392,7 @@ impl Signs {
             _ => {
                 self.meet(sign);
                 if is_anywhere && matches!(sign, Sign::Claims(Claim::Rule) | Sign::Setting) {
-                    self.meet_firm(found.word);
+                    self.meet_firm(found.before, found.word);
                 }
             }
         }
@@ -464,7 +466,7 @@ impl Signs {
                     _ => {
                         self.meet(*sign);
                         if *place == Position::Anywhere && *sign == Sign::Claims(Claim::Rule) {
-                            self.meet_firm(phrase);
+                            self.meet_firm(&said[..at], phrase);
                         }
                     }
                 }
