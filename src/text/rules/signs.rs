@@ -140,6 +140,8 @@ struct FoundPhrase<'s> {
     words_behind: usize,
 }
 
+const FIRST: u64 = 0;
+
 /// What the words of a sentence say of it.
 #[derive(Default)]
 pub struct Signs {
@@ -154,9 +156,8 @@ pub struct Signs {
     word_count: usize,
     /// What it mentions in quotation marks.
     quoted: Vec<Range<usize>>,
-    /// A hash of the last word that makes it hold for good, wherever it stands; and whether one stands first: "Never push."
-    firm: u64,
-    begins_firm: bool,
+    /// A hash of the first word that makes it hold for good, wherever it stands; [`FIRST`] at the start: "Never push."
+    firm: Option<u64>,
 }
 
 /// What a sentence claims.
@@ -186,8 +187,8 @@ impl Signs {
             Sign::Claims(claim) => *claim != Claim::Rule,
             _ => false,
         };
-        let is_remark = !self.is_open && !self.begins_firm && !self.signs.iter().any(asks) && self.are_all_rules_firm();
-        let remark = is_remark.then_some(self.firm);
+        let is_remark = !self.is_open && !self.signs.iter().any(asks) && self.are_all_rules_firm();
+        let remark = self.firm.filter(|word| is_remark && *word != FIRST);
         let reading = match self.strongest(is_brief, is_stated)? {
             Claim::Rule if is_once && !is_firm => Reading { claim: Claim::Order, is_firm: false, remark: None },
             Claim::Rule => Reading { claim: Claim::Rule, is_firm, remark },
@@ -202,8 +203,8 @@ impl Signs {
     }
 
     fn meet_firm(&mut self, before: &str, phrase: &str) {
-        self.firm = xxh3_64(phrase.as_bytes());
-        self.begins_firm |= !before.contains(char::is_alphanumeric);
+        let begins = !before.contains(char::is_alphanumeric);
+        self.firm.get_or_insert(if begins { FIRST } else { xxh3_64(phrase.as_bytes()) });
         self.meet(Sign::Firm);
     }
 
