@@ -251,7 +251,11 @@ impl<'t, 's> Found<'_, 't, 's> {
                         // Its first line says what a result is about, and so does a name.
                         let is_name = part == 0 || found & !self.terms.all_names() == 0;
                         let is_meant = source.role == Role::Tool && is_name;
-                        self.lost.push(if is_meant { Lost::meant(source, found) } else { Lost::of(source, part) });
+                        self.lost.push(if is_meant {
+                            Lost::meant(source, part, found)
+                        } else {
+                            Lost::of(source, part)
+                        });
                     }
                 }
             }
@@ -272,7 +276,7 @@ impl<'t, 's> Found<'_, 't, 's> {
             return false;
         };
         if !self.lost.iter().any(|lost| std::ptr::eq(lost.source, result)) {
-            self.lost.push(Lost::meant(result, found));
+            self.lost.push(Lost::meant(result, 0, found));
         }
         true
     }
@@ -344,15 +348,16 @@ impl<'t, 's> Lost<'t, 's> {
         Self { source, parts: vec![part], is_named_later: false, is_meant: false, follows: None }
     }
 
-    /// Returns a result whose call or first line has what is `named`: of its parts those with most of what else is asked for.
-    fn meant(source: &'t Source<'s>, named: u128) -> Self {
+    /// Returns a result whose call, first line or `part` has what is `named`: that part, which may say all, and those with most of what
+    /// else is asked for.
+    fn meant(source: &'t Source<'s>, part: usize, named: u128) -> Self {
         let others = |found: u128| (found & !named).count_ones();
         let most = source.found.iter().map(|(_, found)| others(*found)).max().unwrap_or_default();
-        let mut parts: Vec<usize> = Vec::new();
+        let mut parts = Vec::from_iter((part > 0).then_some(part));
         if most > 0 {
             let having = source.found.iter().filter(|(_, found)| others(*found) == most);
             parts.extend(having.map(|(part, _)| *part).take(MAX_MEANT));
-        } else {
+        } else if parts.is_empty() {
             let most = source.found.iter().max_by_key(|(part, found)| (found.count_ones(), Reverse(*part)));
             parts.push(most.map_or(0, |(part, _)| *part));
         }

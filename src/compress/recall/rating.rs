@@ -42,12 +42,17 @@ const NEARBY: f32 = 0.5;
 /// Factor of a signature: calls of the function have the same name.
 const DEFINES: f32 = 2.0;
 
+/// Factor for a term that one passage has, less for others: in "What did Annika say?" her line comes before those with "say".
+const SCARCE: f32 = 0.2;
+
 /// What each text has of what is asked for.
 pub(super) struct Rating<'t, 's, 'q> {
     pub(super) sources: &'t [Source<'s>],
     pub(super) terms: &'q Terms,
     by_group: Vec<u128>,
     weights: Vec<f32>,
+    /// By term: what it adds to a passage with it, the more, the fewer passages have it.
+    scarce: Vec<f32>,
     /// The terms that few groups have.
     pub(super) rare: u128,
 }
@@ -62,7 +67,10 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
         let having = |bit: u128| by_group.iter().filter(|found| **found & bit != 0).count();
         let bits = (0..terms.terms.len()).map(|bit| 1 << bit);
         let rare = bits.filter(|&bit| (1..=RARE).contains(&having(bit))).fold(0, |all, bit: u128| all | bit);
-        Self { sources, terms, by_group, weights, rare }
+        let passages = || sources.iter().flat_map(|source| &source.found);
+        let with = |bit: usize| passages().filter(|(_, found)| found & 1 << bit != 0).count().max(1);
+        let scarce = weights.iter().enumerate().map(|(bit, weight)| SCARCE * weight / count(with(bit))).collect();
+        Self { sources, terms, by_group, weights, scarce, rare }
     }
 
     /// Returns which of the terms the group of a text has.
@@ -72,7 +80,7 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
 
     /// Returns the weight of some of the terms.
     pub(super) fn weight(&self, found: u128) -> f32 {
-        (0..self.weights.len()).filter(|bit| found & 1 << bit != 0).map(|bit| self.weights[bit]).sum()
+        sum(&self.weights, found)
     }
 
     /// Returns the parts that have most of the terms `about`: best first, then newest first.
@@ -82,7 +90,7 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
             let rate = |&(part, found): &(usize, u128)| {
                 let nearby = self.weight(self.by_group[source.group] & about & !found);
                 let factor = if source.defines(part) { DEFINES } else { 1.0 };
-                (factor * self.weight(found & about) + NEARBY * nearby, source, part)
+                (factor * self.weight(found & about) + NEARBY * nearby + sum(&self.scarce, found & about), source, part)
             };
             rated.extend(source.found.iter().map(rate));
         }
@@ -209,3 +217,8 @@ const MUCH: f32 = 0.4;
 /// A name is asked for apart from others if its weight is this share of the heaviest one's; and how many are.
 const LIKE_HEAVIEST: f32 = 0.5;
 const MAX_SUBJECTS: usize = 6;
+
+/// Returns the sum of what terms have by their bits.
+fn sum(by_term: &[f32], found: u128) -> f32 {
+    by_term.iter().enumerate().filter(|(bit, _)| found & 1 << bit != 0).map(|(_, of)| of).sum()
+}

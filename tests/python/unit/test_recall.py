@@ -608,3 +608,27 @@ def test_of_many_documents_the_section_of_the_one_that_is_named_is_quoted(
     )
     assert said[1] not in str(before)
     assert said[1] in str(sent[-2]["content"])
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["When did Annika say she'd arrive?", "What did Annika say?", "When does Annika arrive again?"],
+)
+def test_the_line_of_the_person_who_is_named_is_quoted(question: str) -> None:
+    history, draw = run(""), random.Random(5)
+    said = [
+        "the doctor says my knee is fine",
+        "they say it rains on Sunday",
+        "did the parcel arrive",
+        "as I said, I have no time",
+        "the choir arrives at noon",
+    ]
+    lines = [
+        f"[{number // 6 + 1:02}.11.26, 10:{number % 60:02}] {draw.choice(['Bo', 'Cid', 'Dee'])}: "
+        f"{draw.choice(said)} ({prose(draw, 1)})"
+        for number in range(130)
+    ]
+    lines[70] = "[12.11.26, 10:10] Annika: my train gets in at 19:34, platform 7"
+    put_call(history, 30, "chat_export", {"chat": "Family"}, "\n".join(lines))
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert "19:34, platform 7" in str(sent)
