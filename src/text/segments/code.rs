@@ -152,6 +152,7 @@ fn is_code_line(line: &str, trimmed: &str) -> bool {
             && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
         || is_comment(trimmed)
         || (line.starts_with([' ', '\t'])
+            // "- call Ann (at noon)"
             && !trimmed.starts_with("- ")
             && (trimmed.ends_with(')') && trimmed.contains('(') || trimmed.contains(" = ")))
 }

@@ -16,12 +16,13 @@ const SIGNATURE_LINES: usize = 8;
 const MAX_NAME: usize = 40;
 /// Names of headers that say who wrote, in mails as people see them.
 const SENDERS: [&str; 8] = ["from", "von", "de", "da", "från", "от", "发件人", "差出人"];
+
 /// Sets the lines of several mails that say nothing new to [`Class::Noise`]. O(n).
 pub fn quiet(text: &str, units: &[Unit], classes: &mut [Class]) {
     let lines: Vec<usize> = (0..units.len()).filter(|&unit| units[unit].opens).collect();
     let line = |at: usize| lines.get(at).map_or("", |&unit| units[unit].line(text));
     let opens_mail = |&at: &usize| {
-        let is_sender = |name: &str| SENDERS.iter().any(|sender| name.to_lowercase() == *sender);
+        let is_sender = |name: &str| SENDERS.contains(&name.to_lowercase().as_str());
         header(line(at)).is_some_and(is_sender) && header(line(at + 1)).is_some()
     };
     if (0..lines.len()).filter(opens_mail).nth(MIN_MAILS - 1).is_none() {

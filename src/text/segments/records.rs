@@ -235,7 +235,7 @@ impl Records {
         })
     }
 
-    /// Returns the records of several lines, of `text_bytes` together.
+    /// Returns the records of several lines, each with what names it. O(lines).
     pub fn named(&self, text: &str, units: &[Unit]) -> Vec<Named> {
         let starts = self.starts();
         // Shorter ones are not cut.
@@ -359,32 +359,38 @@ struct Groups {
     header: Option<u64>,
 }
 
+/// The lines of a shape: the first, how many there are, how many stand alone, and how many stand first in a paragraph.
+struct OfShape {
+    first: usize,
+    lines: usize,
+    alone: usize,
+    firsts: usize,
+}
+
 impl Groups {
     fn of(records: &Records, text: &str, units: &[Unit]) -> Self {
         let shapes: Vec<u64> = records.lines.iter().map(|line| shape(units[line.unit].line(text))).collect();
-        // By shape: its first line, its lines, and those of them that stand alone.
-        let mut known: HashMap<u64, (usize, usize, usize), BuildMixedHasher> = HashMap::default();
+        let has_paragraphs = records.has_paragraphs(text, units);
+        let mut known: HashMap<u64, OfShape, BuildMixedHasher> = HashMap::default();
         for (at, shape) in shapes.iter().enumerate() {
             let is_other = |at: Option<usize>| at.and_then(|at| shapes.get(at)) != Some(shape);
-            let (_, lines, alone) = known.entry(*shape).or_insert((at, 0, 0));
-            *lines += 1;
-            *alone += usize::from(is_other(at.checked_sub(1)) && is_other(at.checked_add(1)));
+            let is_first = has_paragraphs && above(text, units, records.lines[at].unit).is_some();
+            let of_shape = known.entry(*shape).or_insert(OfShape { first: at, lines: 0, alone: 0, firsts: 0 });
+            of_shape.lines += 1;
+            of_shape.alone += usize::from(is_other(at.checked_sub(1)) && is_other(at.checked_add(1)));
+            of_shape.firsts += usize::from(is_first);
         }
-        let has_paragraphs = records.has_paragraphs(text, units);
-        let is_first = |line: &usize| above(text, units, records.lines[*line].unit).is_some();
-        let opens = |&(shape, &(_, lines, alone)): &(&u64, &(usize, usize, usize))| {
-            let are_first = || {
-                let firsts = (0..shapes.len()).filter(|&line| shapes[line] == *shape).filter(is_first);
-                firsts.count() * 100 >= lines * REGULAR
-            };
-            let least = if has_paragraphs { MIN_PARAGRAPH } else { MIN_GROUP };
+        let least = if has_paragraphs { MIN_PARAGRAPH } else { MIN_GROUP };
+        let opens = |(_, of_shape): &(&u64, &OfShape)| {
+            let OfShape { lines, alone, firsts, .. } = **of_shape;
             lines >= MIN_RECORDS
                 && alone * 100 >= lines * REGULAR
                 && lines * least <= shapes.len()
-                && (!has_paragraphs || are_first())
+                && (!has_paragraphs || firsts * 100 >= lines * REGULAR)
         };
         let headers = known.iter().filter(opens);
-        let header = headers.max_by_key(|(_, (first, lines, _))| (*lines, Reverse(*first))).map(|(shape, _)| *shape);
+        let header = headers.max_by_key(|(_, of_shape)| (of_shape.lines, Reverse(of_shape.first)));
+        let header = header.map(|(shape, _)| *shape);
         Self { shapes, header }
     }
 
