@@ -86,6 +86,13 @@ fn a_word_is_found_by_its_stem() {
 }
 
 #[test]
+fn what_has_an_empty_box_is_open() {
+    let open = terms("open")[0];
+    assert!(terms("- [ ] Renew the passport").contains(&open) && terms("* [ ] Ölwechsel").contains(&open));
+    assert!(!terms("- [x] Renew the passport").contains(&open));
+}
+
+#[test]
 fn a_name_is_found_in_another_spelling() {
     for (one, other) in [
         ("+49 171 5550 123", "+491715550123"),
