@@ -309,7 +309,7 @@ impl Scoring {
 
     /// Returns whether a part has much of what is asked for.
     pub fn answers(&self, document: usize, part: usize) -> bool {
-        self.answers.get(self.offsets[document].1 + part).copied().unwrap_or_default()
+        self.answers[self.parts_of(document)].get(part).copied().unwrap_or_default()
     }
 
     /// Returns the relevance of a message's words, from 0 to 1.

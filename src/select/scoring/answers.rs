@@ -54,8 +54,8 @@ const NAMING: usize = 4;
 struct Wanted {
     /// By term.
     weights: Vec<[f32; 5]>,
-    /// Of all terms together.
-    sums: [f32; 5],
+    /// Of all terms together, but for [`NAMING`].
+    sums: [f32; 4],
 }
 
 impl Wanted {
@@ -146,8 +146,8 @@ impl Scoring {
                 relevance[part as usize] = found;
                 let of_users = wanted.share(&ids, USERS).max(of_words).max(by_name * NAMED);
                 // One word may be in any line.
-                let is_named = wanted.share(&ids, NAMES) > 0.0 || of_most > 0.0 || wanted.has_several(&ids, USERS);
-                if is_question && is_named && of_users >= NAMED && self.has_records(part) {
+                let is_meant = wanted.share(&ids, NAMES) > 0.0 || of_most > 0.0 || wanted.has_several(&ids, USERS);
+                if is_question && is_meant && of_users >= NAMED && self.has_records(part) {
                     answering.push((found.max(ANSWER * of_users.powi(2)), part));
                 }
             }
@@ -172,6 +172,7 @@ impl Scoring {
         asking
     }
 
+    /// Returns what each term counts among what is asked for.
     fn wanted(&self, asking: &[Asking], is_question: bool, is_name: &dyn Fn(ShortTerm) -> bool) -> Wanted {
         let (idf, most) = (Idf::of(self.ends.len()), (self.ends.len() / ANSWERS_IN).max(MIN_ANSWERS));
         let weights = |((fact, query_match), asking): ((&Fact, &QueryMatch), &Asking)| {
@@ -190,7 +191,7 @@ impl Scoring {
             .map(|counts| if is_asked && counts { weight } else { 0.0 })
         };
         let weights: Vec<[f32; 5]> = self.facts.iter().zip(&self.query_matches).zip(asking).map(weights).collect();
-        let sums = [ANY, NAMES, RARE, USERS, NAMING].map(|of| weights.iter().map(|weight| weight[of]).sum());
+        let sums = [ANY, NAMES, RARE, USERS].map(|of| weights.iter().map(|weight| weight[of]).sum());
         Wanted { weights, sums }
     }
 
