@@ -241,8 +241,8 @@ const UNDONE: [&[u8]; 6] = [b"open", b"todo", b"pending", b"unfinished", b"offen
 
 /// Reports what an empty box before `start` says.
 #[inline]
-fn box_before(bytes: &[u8], start: usize, reader: &mut impl TextReader) {
-    if bytes[..start].ends_with(b"[ ] ") {
+fn box_before<R: TextReader>(bytes: &[u8], start: usize, reader: &mut R) {
+    if R::TERMS && bytes[..start].ends_with(b"[ ] ") {
         for word in UNDONE {
             reader.term(Term::new(hash_of_stem(word, word.len()), TermKind::Word), start);
         }
@@ -252,9 +252,7 @@ fn box_before(bytes: &[u8], start: usize, reader: &mut impl TextReader) {
 /// Scans words joined by punctuation, from `start`; returns the index behind them.
 fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
     let bytes = text.as_bytes();
-    if R::TERMS {
-        box_before(bytes, start, reader);
-    }
+    box_before(bytes, start, reader);
     let mut at = start;
     let (mut words, mut slash, mut other) = (0, false, false);
     // where a date begins behind a colon: `DTSTART:20261003T090000`
@@ -472,9 +470,7 @@ fn shortened(bytes: &[u8], word: &[u8], start: usize, reader: &mut impl TextRead
 
 /// Scans a run of letters that are not ASCII, from `start`; returns the index behind it.
 fn wide<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
-    if R::TERMS {
-        box_before(text.as_bytes(), start, reader);
-    }
+    box_before(text.as_bytes(), start, reader);
     let mut before: Option<(char, usize)> = None;
     let mut letters = Vec::new();
     let mut end = start;

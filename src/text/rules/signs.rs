@@ -140,6 +140,7 @@ struct FoundPhrase<'s> {
     words_behind: usize,
 }
 
+/// In place of the hash of a word that stands first.
 const FIRST: u64 = 0;
 
 /// What the words of a sentence say of it.

@@ -66,7 +66,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
             () if frames.is_frame(line) && matches!(frames, Frames::Other(0)) => Class::Error,
             () if frames.is_frame(line) => Class::NearError,
             () if hit.is_some_and(|hit| hit != path) => Class::Header,
-            () if rules.has_headings && unit.opens && is_heading(line) => Class::Header,
+            () if rules.has_headings && unit.opens && heading(line).is_some() => Class::Header,
             () if unit.opens && is_changed_file(line) => Class::Outlier,
             () if is_noise(line) => Class::Noise,
             () => {
@@ -190,9 +190,13 @@ fn is_changed_file(line: &str) -> bool {
     line.starts_with('\t') && changes.iter().any(|change| line[1..].starts_with(change))
 }
 
-fn is_heading(line: &str) -> bool {
-    let hashes = line.bytes().take_while(|&byte| byte == b'#').count();
-    (1..=6).contains(&hashes) && line[hashes..].starts_with(' ')
+/// Levels of Markdown headings.
+pub const HEADING_LEVELS: usize = 6;
+
+/// Returns the level of a Markdown heading.
+pub fn heading(line: &str) -> Option<usize> {
+    let level = line.bytes().take_while(|&byte| byte == b'#').count();
+    ((1..=HEADING_LEVELS).contains(&level) && line[level..].starts_with(' ')).then_some(level)
 }
 
 /// Progress bars, and long strings without a word (base64).

@@ -76,30 +76,25 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     if lines.len() < MIN_LINES {
         return None;
     }
-    let compared = Compared::new(&lines, Fields::Words);
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
-    let mut usual = Usual::of(&compared);
-    let (mut odd, mut usual_lines, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
+    let words = Compared::new(&lines, Fields::Words);
+    let mut by_word = Usual::of(&words);
     // Cells of one word or of several are in rows of many shapes.
-    let is_mixed = usual.as_ref().is_none_or(|usual| usual.shapes.len() > 1);
+    let is_mixed = by_word.as_ref().is_none_or(|usual| usual.shapes.len() > 1);
     let cells = if is_mixed { cells_of(&lines).map(|cells| Compared::new(&lines, cells)) } else { None };
-    let by_cell = cells.as_ref().and_then(|compared| Some((compared, Usual::of(compared)?)));
-    if usual.is_none() && by_cell.is_none() {
+    let mut by_cell = cells.as_ref().and_then(Usual::of);
+    if by_word.is_none() && by_cell.is_none() {
         return None;
     }
-    if let Some((compared, mut usual)) = by_cell {
-        let differing = usual.compare(compared);
-        odd.extend(few_of_each(differing.of_other_shape, differing.by_column, most));
-        (usual_lines, doubles) = (differing.usual, differing.doubles);
-    }
-    if let Some(usual) = &mut usual {
-        let differing = usual.compare(&compared);
-        odd.extend(few_of_each(differing.of_other_shape, differing.by_column, most));
-        usual_lines.extend(differing.usual);
-        doubles.extend(differing.doubles);
+    let (mut odd, mut usual_lines, mut all_doubles) = (Vec::new(), Vec::new(), Vec::new());
+    for (usual, compared) in by_cell.iter_mut().zip(&cells).chain(by_word.iter_mut().zip([&words])) {
+        let Differing { of_other_shape, by_column, doubles, usual } = usual.compare(compared);
+        odd.extend(few_of_each(of_other_shape, by_column, most));
+        usual_lines.extend(usual);
+        all_doubles.extend(doubles);
     }
     // Of many different names a part may still be the same in all: `lib-curl/bookworm`.
-    if usual.is_some_and(|usual| usual.columns.iter().any(FieldColumn::is_open)) {
+    if by_word.is_some_and(|usual| usual.columns.iter().any(FieldColumn::is_open)) {
         let compared = Compared::new(&lines, Fields::Parts);
         if let Some(mut usual) = Usual::of(&compared).filter(|usual| usual.are_few_parts.contains(&true)) {
             let Differing { of_other_shape, mut by_column, .. } = usual.compare(&compared);
@@ -108,7 +103,7 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
             odd.extend(few_of_each(of_other_shape, by_column, most));
         }
     }
-    odd.extend(doubles.into_iter().chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)));
+    odd.extend(all_doubles.into_iter().chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)));
     odd.sort_unstable();
     odd.dedup();
     usual_lines.sort_unstable();

@@ -6,6 +6,7 @@ use crate::text::elision;
 use super::code::{is_signature, without_number};
 use super::detect::{Detected, Says};
 use super::headings::Headed;
+use super::log::{HEADING_LEVELS, heading};
 use super::records::Named;
 use super::units::Unit;
 use super::{Class, Kind, Span, at};
@@ -230,13 +231,7 @@ impl Form {
 }
 
 /// Depth of what is no Markdown heading.
-const BELOW_HEADINGS: usize = 7;
-
-/// Returns the level of a Markdown heading.
-fn heading(line: &str) -> Option<usize> {
-    let level = line.bytes().take_while(|byte| *byte == b'#').count();
-    ((1..BELOW_HEADINGS).contains(&level) && line[level..].starts_with(' ')).then_some(level)
-}
+const BELOW_HEADINGS: usize = HEADING_LEVELS + 1;
 
 /// Lines that introduce lists, and their items: under "Not included:" an item says the opposite.
 #[derive(Default)]
