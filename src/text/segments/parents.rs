@@ -491,6 +491,18 @@ mod tests {
     }
 
     #[test]
+    fn what_recurs_below_the_days_opens_no_records() {
+        let booking = |shop: &str, day: usize, k: usize| format!("   {shop:28}-{}.{:02} EUR\n", day * 7 % 90, 10 + k);
+        let day = |day: usize| {
+            let usual = booking(["ROSSMANN", "TELEKOM"][day % 2], day, 0);
+            let other = booking(["OBI", "LIDL", "DECATHLON", "IKEA", "AMAZON"][day * day % 7 % 5], day, day);
+            format!("{day:02}.11.2026\n{usual}{other}")
+        };
+        let short = short(&(1..29).map(day).collect::<String>(), &[".32 EUR"]);
+        assert!(short.contains("22.11.2026") && !short.contains("21.11.2026"), "{short}");
+    }
+
+    #[test]
     fn there_are_no_circles() {
         let mut parents = Parents::none(6);
         for (piece, parent) in [(0, 1), (1, 2), (2, 0), (3, 4), (4, 3), (5, 3)] {

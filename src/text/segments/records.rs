@@ -199,9 +199,15 @@ impl Records {
         opening.map(|line| self.first(line, opener)).collect()
     }
 
-    /// Returns whether behind most lines with a key those with another come once.
+    /// Returns whether behind most lines with a key those with another come once, and hardly more than one indented less: a shop below
+    /// its day opens nothing.
     fn opens(&self, opener: usize) -> bool {
         let records = self.keys[opener].lines;
+        let opening = self.lines.iter().skip_while(|line| line.key != opener);
+        let indent = opening.clone().next().map_or(0, |line| line.indent);
+        if opening.filter(|line| line.indent < indent).count() * REGULAR > records * 100 {
+            return false;
+        }
         // By key: the records that have it once, the last one that has it, and how often that does so far.
         let mut seen = vec![(0, 0, 0); self.keys.len()];
         let mut record = 0;
