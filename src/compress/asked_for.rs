@@ -46,7 +46,8 @@ impl Documents {
     /// Finds the parts that have what the message `question` asks for by name, and what it points to by place or form. `cuts_of` has
     /// the cuts of each document. O(terms), and O(bytes) of the texts with such a term, or of all replies.
     pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &mut [Vec<usize>]) {
-        let rare = self.rare_terms(draft.entries.len(), question);
+        let having = self.messages_with(&Asked::of(self.terms_said(question)));
+        let rare = rare_of(&having, draft.entries.len());
         let asked = Asked::of(rare.iter().copied());
         let pointed_to = self.find_pointed_to(draft, question, &asked);
         if let Some((document, ranges)) = &pointed_to {
@@ -59,7 +60,7 @@ impl Documents {
         if self.asked_for.is_empty() {
             self.find_characters(draft, question);
         }
-        self.find_likely(draft.entries.len(), question);
+        self.find_likely(draft.entries.len(), question, having);
         self.find_followed(draft, question, cuts_of);
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
@@ -73,7 +74,8 @@ impl Documents {
     /// Finds the parts of results and calls that the model names in the message `announcing`: "Now I change `total` in agg.py." Costs
     /// what [`Self::find_asked_for`] does.
     pub(super) fn find_announced(&mut self, draft: &Draft<'_, '_>, announcing: usize) {
-        let rare = self.rare_terms(draft.entries.len(), announcing);
+        let having = self.messages_with(&Asked::of(self.terms_said(announcing)));
+        let rare = rare_of(&having, draft.entries.len());
         self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
     }
 
@@ -219,7 +221,8 @@ impl Documents {
                 first.entry(*term).or_insert(of.message);
             }
         }
-        let rare = self.rare_of(first.keys().copied(), draft.entries.len());
+        let having = self.messages_with(&Asked::of(first.keys().copied()));
+        let rare = rare_of(&having, draft.entries.len());
         first.retain(|term, _| rare.contains(term));
         let mut followers = Vec::new();
         for document in users.into_iter().rev() {
@@ -303,11 +306,12 @@ impl Documents {
 
     /// Finds the parts of what was said that have most of the question by the rarity of its terms, of equal ones the newest: none of
     /// these may be rare. Of the evidence of English and Chinese meetings .629 and .623 stays at 25 % with two such parts, .625 and
-    /// .607 with four, .624 and .622 without; of their answers .817 and .716, .821 and .705, .798 and .710. O(terms).
-    fn find_likely(&mut self, all_messages: usize, question: usize) {
-        let asked = Asked::of(self.terms_said(question));
+    /// .607 with four, .624 and .622 without; of their answers .817 and .716, .821 and .705, .798 and .710. `having` says how many
+    /// messages have each term of the question. O(terms).
+    fn find_likely(&mut self, all_messages: usize, question: usize, having: HashMap<ShortTerm, usize>) {
+        let asked = Asked::of(having.keys().copied());
         let idf = Idf::of(all_messages);
-        let having = self.messages_with(&asked).into_iter().filter(|(_, messages)| *messages > 1);
+        let having = having.into_iter().filter(|(_, messages)| *messages > 1);
         let mut weights: Vec<(ShortTerm, f32)> = having.map(|(term, messages)| (term, idf.at(messages - 1))).collect();
         // A sum of floats hangs on their order.
         weights.sort_unstable_by_key(|(term, _)| term.hash());
@@ -366,23 +370,11 @@ impl Documents {
         (call + 1..self.documents.len()).take(MOST_BETWEEN).find(is_result)
     }
 
-    /// Returns the terms of the question that are rare in the other messages.
-    fn rare_terms(&self, all_messages: usize, question: usize) -> Vec<ShortTerm> {
-        self.rare_of(self.terms_said(question), all_messages)
-    }
-
     /// Returns the terms of a message's words that may name something.
     fn terms_said(&self, message: usize) -> impl Iterator<Item = ShortTerm> {
         let said = move |document: &&Document| document.message == message && document.author != Author::Call;
         let terms = self.documents.iter().filter(said).flat_map(|document| &document.analysis.terms);
         terms.copied().filter(|term| names_one(*term))
-    }
-
-    /// Returns those of some terms that a few messages have.
-    fn rare_of(&self, terms: impl Iterator<Item = ShortTerm>, all_messages: usize) -> Vec<ShortTerm> {
-        let most = RARELY.min(all_messages / OF_MESSAGES);
-        let having = self.messages_with(&Asked::of(terms)).into_iter();
-        having.filter(|(_, messages)| (2..=most).contains(messages)).map(|(term, _)| term).collect()
     }
 
     /// Returns how many messages, calls with their results, have each of some terms. O(terms).
@@ -400,6 +392,12 @@ impl Documents {
         }
         named.into_iter().map(|(term, (messages, _))| (term, messages)).collect()
     }
+}
+
+/// Returns those of some terms that a few messages have; `having` says how many have each.
+fn rare_of(having: &HashMap<ShortTerm, usize>, all_messages: usize) -> Vec<ShortTerm> {
+    let most = RARELY.min(all_messages / OF_MESSAGES);
+    having.iter().filter(|(_, messages)| (2..=most).contains(messages)).map(|(term, _)| *term).collect()
 }
 
 /// Returns how many of the `rare` terms are among some, if that is at least half of them.

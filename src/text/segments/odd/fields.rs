@@ -150,8 +150,13 @@ const LIKE_ROWS: usize = 90;
 pub(super) fn cells_of(lines: &[(usize, &str)]) -> Option<Fields> {
     let step = lines.len().div_ceil(SAMPLED_ROWS);
     let sampled: Vec<&str> = lines.iter().step_by(step).map(|(_, line)| *line).collect();
+    let cells_in = |line: &&str, by: u8| {
+        let separators = memchr::memchr_iter(by, line.as_bytes()).count();
+        // In quotation marks they separate nothing.
+        if separators > 0 && line.contains('"') { cells(line, by).count() } else { separators + 1 }
+    };
     let separates = |by: &u8| {
-        let mut counts: Vec<usize> = sampled.iter().map(|line| cells(line, *by).count()).collect();
+        let mut counts: Vec<usize> = sampled.iter().map(|line| cells_in(line, *by)).collect();
         counts.sort_unstable();
         let usual = counts[counts.len() / 2];
         let like = counts.iter().filter(|count| **count == usual).count();
