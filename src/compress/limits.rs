@@ -126,7 +126,8 @@ fn between_ends(
 ) -> Vec<Range<usize>> {
     let mark = elision::gap(&text[between.clone()], draft.language());
     let mark_chars = mark.chars().count() + excerpt::FENCE.len();
-    let claims = if role == Role::User { rules::said(text).claims } else { Vec::new() };
+    let said = (role == Role::User).then(|| rules::said(text));
+    let claims: &[(Claim, Range<usize>)] = said.as_ref().map_or(&[], |said| &said.claims);
     let claimed =
         |wanted: Claim| claims.iter().filter(move |(claim, _)| *claim == wanted).map(|(_, at)| at.clone()).rev();
     let Wanted { named, around, odd } = Wanted::of(text, draft.asked());

@@ -41,18 +41,19 @@ use crate::conversation::last_user_index;
 use crate::error::Result;
 use crate::message::Message;
 use crate::select::within;
-use crate::text::{analysis, commitments};
+use crate::text::{analysis, commitments, rules};
 use crate::tokens::{self, Tokens};
 
 use archive_paths::ArchivePaths;
 use draft::Draft;
 
 /// Returns the caches of the core with their shares; the binding has two more.
-pub fn caches() -> [(&'static Share, &'static dyn Cache); 6] {
+pub fn caches() -> [(&'static Share, &'static dyn Cache); 7] {
     let [counts, cuts] = tokens::caches();
     [
         (&cache::ANALYSES, &*analysis::MEMORY),
         (&cache::COMMITMENTS, &*commitments::MEMORY),
+        (&cache::SAID, &*rules::MEMORY),
         (&cache::COUNTS, counts),
         (&cache::CUTS, cuts),
         (&cache::SHORTENED, &*within::MEMORY),

@@ -94,7 +94,7 @@ impl Users {
                     }
                 }
                 if is_said(*tier, author, text) {
-                    let mut said = said(text);
+                    let mut said = Said::clone(&said(text));
                     if let Some((entry, piece)) = before.take()
                         && let Some(range) = answered_in(draft.text(entry, piece), text)
                         && said.answer(text)
@@ -298,7 +298,8 @@ mod tests {
 
     /// Returns the claims of texts behind [`weigh_routine`], and the share of routine in them.
     fn lowered(texts: &[String]) -> (Vec<Claim>, f32) {
-        let mut all: Vec<(At, Said)> = texts.iter().enumerate().map(|(i, text)| ((i, 0), said(text))).collect();
+        let mut all: Vec<(At, Said)> =
+            texts.iter().enumerate().map(|(i, text)| ((i, 0), Said::clone(&said(text)))).collect();
         let routine = weigh_routine(&mut all, texts.iter().map(String::len).sum());
         let claims = all.iter().flat_map(|(_, said)| &said.claims).map(|(claim, _)| *claim).collect();
         (claims, routine)

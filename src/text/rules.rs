@@ -14,10 +14,13 @@ mod typed;
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 use super::bytes::{FIRST_WIDE, has_digit};
 use super::envelope::{is_observation, names_speaker};
 use super::sentences::{clauses, sentences};
+use crate::cache::{Allowance, SAID};
+use crate::tokens::ContentMemory;
 use changes::raise_changes;
 use claim::claim;
 use forms::Form;
@@ -49,7 +52,7 @@ const RARE_BYTES: usize = 64;
 #[must_use]
 pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
-    let said = |text: &&str| if is_observation(text) { Said::default() } else { said(text) };
+    let said = |text: &&str| if is_observation(text) { Said::default() } else { Said::clone(&said(text)) };
     let mut all: Vec<Said> = texts.iter().map(said).collect();
     raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, Wanted::Standing);
     raise_changes(texts.iter().copied().zip(&mut all), &STANDING);
@@ -110,7 +113,9 @@ fn says_firmly(rule: &str) -> bool {
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
-    said(text).claims.into_iter().filter(|(claim, _)| *claim == Claim::Rule).map(|(_, sentence)| sentence).collect()
+    let said = said(text);
+    let rules = said.claims.iter().filter(|(claim, _)| *claim == Claim::Rule);
+    rules.map(|(_, sentence)| sentence.clone()).collect()
 }
 
 /// Returns whether a line of `text` starts with `#pin` or `#固定`: the user pins it. The first line may be indented. O(n).
@@ -132,7 +137,7 @@ fn is_pinned_line(line: &str) -> bool {
 }
 
 /// What the user says in a text.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Said {
     /// The sentences that hold from then on, in order.
     pub claims: Vec<(Claim, Range<usize>)>,
@@ -163,7 +168,7 @@ pub fn claim_at(claims: &[(Claim, Range<usize>)], sentence: &Range<usize>) -> Re
 }
 
 /// A sentence of the user.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sentence {
     pub range: Range<usize>,
     /// Whether it asks and claims nothing.
@@ -171,8 +176,18 @@ pub struct Sentence {
     pub form: Form,
 }
 
-/// Returns what the user says in `text`. O(n).
-pub fn said(text: &str) -> Said {
+pub static MEMORY: LazyLock<ContentMemory<Said>> = LazyLock::new(|| ContentMemory::new(Allowance::Share(&SAID)));
+
+/// Returns what the user says in `text`; O(n) the first time.
+pub fn said(text: &str) -> Arc<Said> {
+    MEMORY.get_or_make(text, 0, || {
+        let said = hear(text);
+        let bytes = size_of_val(&*said.claims) + size_of_val(&*said.sentences);
+        (said, bytes)
+    })
+}
+
+fn hear(text: &str) -> Said {
     let mut this = Said::default();
     let (middle, mut far, mut far_from) = (middle(text), Far::default(), None);
     let head = head(text);
@@ -505,7 +520,7 @@ mod tests {
 
     /// Returns what each sentence is, in order; without those that are only stated.
     fn claims(text: &str) -> Vec<Claim> {
-        said(text).claims.into_iter().map(|(claim, _)| claim).filter(|claim| *claim > Claim::Stated).collect()
+        hear(text).claims.into_iter().map(|(claim, _)| claim).filter(|claim| *claim > Claim::Stated).collect()
     }
 
     #[test]

@@ -105,7 +105,7 @@ mod tests {
             ("> quoted", None),
             ("Fine, but that is more than a few words, and nobody would take all of it for an answer.", None),
         ] {
-            let mut said = said(text);
+            let mut said = Said::clone(&said(text));
             assert_eq!(said.answer(text), claim.is_some(), "{text}");
             if let Some(claim) = claim {
                 assert_eq!(said.claims, [(claim, 0..text.len())], "{text}");

@@ -195,13 +195,13 @@ fn read(
             continue;
         }
         let is_correction = said.len() <= MAX_BYTES && !is_asked(said);
-        let about = is_known.then(|| About::of(said, claim, wanted, subjects));
+        let about = (is_known && is_correction).then(|| About::of(said, claim, wanted, subjects));
         let new = rule.map(|claim| (claim, wanted == Wanted::Kept || is_firm(said), forbids(said)));
         for word in own.iter().copied() {
             if let Some(subject) = subjects.get_mut(&word) {
                 subject.mentions += 1;
                 let is_about = about.as_ref().is_some_and(|about| about.corrects(subject));
-                if is_correction && is_about && claim < Some(subject.claim) {
+                if is_about && claim < Some(subject.claim) {
                     subject.newest = Some((index, sentence.clone()));
                 }
             }
@@ -302,7 +302,7 @@ mod tests {
 
     /// Returns the sentences of some messages that claim at least a wish.
     fn held<'t>(texts: &[&'t str]) -> Vec<&'t str> {
-        let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
+        let mut all: Vec<Said> = texts.iter().map(|text| Said::clone(&said(text))).collect();
         let claims = [Claim::Rule, Claim::Wish, Claim::Fact];
         raise_corrections(texts.iter().copied().zip(&mut all), &claims, true, Wanted::Kept);
         let held = |(text, said): (&&'t str, Said)| {
@@ -334,7 +334,7 @@ mod tests {
             ("Never use tables.", "Tables fill the whole hall.", false),
         ] {
             let texts = [rule.to_owned(), format!("{chatter}{back}")];
-            let mut all: Vec<Said> = texts.iter().map(|text| said(text)).collect();
+            let mut all: Vec<Said> = texts.iter().map(|text| Said::clone(&said(text))).collect();
             let pairs = texts.iter().map(String::as_str).zip(&mut all);
             raise_corrections(pairs, &[Claim::Rule, Claim::Fact], false, Wanted::Kept);
             let holds =

@@ -60,7 +60,7 @@ def test_every_cache_takes_something_and_nothing_after_it_was_emptied() -> None:
     work(range(3))
     sizes = cache_sizes()
     assert set(sizes) == {
-        *("analyses", "commitments", "counts", "cuts", "shortened", "steps"),
+        *("analyses", "commitments", "said", "counts", "cuts", "shortened", "steps"),
         *("strings", "conversations"),
     }
     used = {name for name, size in sizes.items() if size > 0}
