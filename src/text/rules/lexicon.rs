@@ -44,6 +44,9 @@ pub enum Sign {
     Lasting,
     /// Holds for good, wherever the word stands: "never", but not "don't".
     Firm,
+    /// What is said of all such cases, and what is asked for in them; together they are a rule: "Before you delete anything, ask me."
+    Topic,
+    Way,
     /// Holds for the work at hand: "yet", "this time".
     Once,
     /// A verb that asks for something, in a sentence of a few words.
@@ -197,6 +200,8 @@ fn sign(kind: &str) -> Sign {
         "auxiliary" => Sign::Auxiliary,
         "lasting" => Sign::Lasting,
         "once" => Sign::Once,
+        "topic" => Sign::Topic,
+        "way" => Sign::Way,
         _ => Sign::Bound,
     }
 }

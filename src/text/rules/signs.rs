@@ -29,6 +29,11 @@ const PRONOUNS: [&str; 26] = [
     "i", "he", "she", "they", "it", "er", "il", "elle", "ils", "él", "ella", "ellos", "ele", "ela", "lui", "он", "она",
     "они", "він", "вона", "вони", "hon", "han", "hij", "zij", "ona",
 ];
+/// Words that follow the article "il", no pronoun: "Il database non si tocca."
+const ITALIAN: [&str; 8] = ["non", "si", "va", "vanno", "mai", "sempre", "deve", "è"];
+/// Starts and ends of a sentence that reminds: "Vergiss die Milch nicht."
+const FORGETTING: [&str; 4] = ["vergiss", "vergesst", "vergessen", "vergeet"];
+const FORGETTING_NOT: [&str; 2] = ["nicht", "niet"];
 /// What somebody is quoted with, before a colon.
 const QUOTING: [&str; 24] = [
     "wrote",
@@ -216,6 +221,9 @@ impl Signs {
         }
         let is_due = has(Sign::Due) && has(Sign::Day) && !has(Sign::Past);
         let is_trait = !self.is_asked && self.is_short && (is_due || has(Sign::Short) && !has(Sign::Past));
+        if has(Sign::Topic) && has(Sign::Way) && !self.is_asked && !has(Sign::Past) {
+            return Some(Claim::Rule);
+        }
         let is_manner = has(Sign::Manner) && (has(Sign::Bound) || has(Sign::Hint));
         match self.best {
             Some(_) if self.is_asked && has(Sign::Unsure) => Some(Claim::Wish),
@@ -248,6 +256,12 @@ impl Signs {
     /// Reads words of scripts with spaces; `None` if the sentence is about others.
     pub fn read_words(&mut self, said: &str, words: &[(usize, &str)]) -> Option<()> {
         self.word_count = words.len();
+        if let [(_, first), .., (_, last)] = words
+            && FORGETTING.contains(first)
+            && FORGETTING_NOT.contains(last)
+        {
+            return Some(());
+        }
         let mut clause = Clause { is_first: true, is_start: true, ..Clause::default() };
         let mut word_end = 0;
         for (i, &(at, word)) in words.iter().enumerate() {
@@ -359,7 +373,9 @@ impl Signs {
     /// Applies the sign of a phrase; `None` if the sentence is about others.
     fn apply(&mut self, sign: Sign, found: &FoundPhrase<'_>, clause: &mut Clause) -> Option<()> {
         let is_anywhere = found.place == Position::Anywhere;
-        let is_told = |of: &[&str]| is_told(found.before, of);
+        let is_article =
+            ITALIAN.contains(&found.word) && words(found.before).next().is_some_and(|(_, word)| word == "il");
+        let is_told = |of: &[&str]| !is_article && is_told(found.before, of);
         match sign {
             Sign::Asks => self.open(),
             Sign::Asking => self.meet(Sign::Inquires),
