@@ -71,6 +71,16 @@ pub fn word(bytes: &[u8], start: usize) -> Word {
     Word { end: start + length, classes, hash: hash_within(rest, length) }
 }
 
+/// Returns whether an unescaped backslash precedes.
+pub fn is_escaped(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes[..at], [.., b'\\']) && !matches!(bytes[..at], [.., b'\\', b'\\'])
+}
+
+/// Returns whether the letter of the escape of a line break or a tab stands here.
+pub fn is_escape_letter(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes[at], b'n' | b'r' | b't') && is_escaped(bytes, at)
+}
+
 /// Returns whether an upper-case letter follows a lower-case one: `HandleRefund`.
 pub fn has_hump(word: &[u8]) -> bool {
     word.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::bytes::has_hump;
+use super::bytes::{has_hump, is_escaped};
 use super::stop_words::is_stop_word;
-use super::terms::{is_escaped, is_han, scan};
+use super::terms::{is_han, scan};
 
 /// The form of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //!
 //! The plainest spelling is a term of the text besides its words ([`super::terms`]), so either spelling finds the other.
 
-use super::bytes::is_word;
+use super::bytes::{is_escape_letter, is_word};
 
 /// Most characters of a name in groups: those of the longest account number, with blanks. Source: ISO 13616 (34 characters).
 const MAX_NAME: usize = 42;
@@ -170,6 +170,8 @@ pub fn in_ascii(text: &str, accent: usize) -> Option<(usize, [Vec<u8>; 2])> {
         return None;
     }
     let start = accent - before.count();
+    // The letter of the escape of a line break is no part of the word.
+    let start = start + usize::from(start < accent && is_escape_letter(text.as_bytes(), start));
     let (mut plain, mut typed) = (Vec::new(), Vec::new());
     for c in text[start..].chars().take(MAX_NAME).take_while(|&c| is_latin(c)) {
         let letters: (&[u8], &[u8]) = match c {

@@ -5,14 +5,18 @@
 //! stem, so that a question with `arrived` finds `arrives`, and a name that is spelled in several ways is one in its plainest
 //! spelling, too ([`super::spelling`], [`super::dates`]).
 
+mod escaped;
+
 use super::estimate::index;
 
 use super::bytes::{
-    DIGIT, HUMP, UNDERSCORE, Word, class, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
+    DIGIT, HUMP, UNDERSCORE, Word, class, hash_of_name as hash, hash_within, is_escape_letter, is_escaped, is_word,
+    mix, word as word_at, word_end,
 };
 use super::dates::{Spelling, spellings};
 use super::spelling::{cyrillic_stem, grouped, in_ascii};
 use super::stop_list::{MAX_STEM, is_stop_stem};
+use escaped::Run;
 
 /// The kind of a term. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted
 /// to them.
@@ -128,11 +132,23 @@ impl TextReader for () {}
 /// Reads `text` into `reader`. O(n).
 pub fn read(text: &str, reader: &mut impl TextReader) {
     let bytes = text.as_bytes();
+    let has_escapes = is_json(text);
+    let mut next_escape = escaped::next(bytes, 0);
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
-        if is_word(byte) {
-            at = chunk(text, at, reader);
+        if next_escape.is_some_and(|next| next < at) {
+            next_escape = escaped::next(bytes, at);
+        }
+        // `\nGr\u00fc\u00dfe`: the letter of an escape is no part of a word.
+        let from = at + usize::from(next_escape.is_some() && is_escape_letter(bytes, at));
+        if next_escape.is_some()
+            && (is_word(byte) || byte == b'\\')
+            && let Some(run) = Run::of(bytes, from, |rest| is_word(rest[0]) || joins_a_word(rest))
+        {
+            at = unescaped(bytes, from, &run, reader);
+        } else if is_word(byte) {
+            at = chunk(text, at, has_escapes, reader);
         } else if byte < 0x80 {
             if byte == b'"' && !is_escaped(bytes, at) {
                 reader.character(at, '"');
@@ -144,9 +160,37 @@ pub fn read(text: &str, reader: &mut impl TextReader) {
     }
 }
 
-/// Returns whether an unescaped backslash precedes.
-pub fn is_escaped(bytes: &[u8], at: usize) -> bool {
-    matches!(bytes[..at], [.., b'\\']) && !matches!(bytes[..at], [.., b'\\', b'\\'])
+/// Returns whether a text is JSON, where a backslash before a letter is an escape and joins nothing: `813\nmax_retries`. O(1).
+fn is_json(text: &str) -> bool {
+    let mut start = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    match start.next() {
+        Some(b'{') => start.next() == Some(b'"'),
+        Some(b'[') => matches!(start.next(), Some(b'{' | b'[' | b'"')),
+        byte => byte == Some(b'"'),
+    }
+}
+
+/// Returns whether punctuation, but no backslash, joins a word to the one before.
+fn joins_a_word(rest: &[u8]) -> bool {
+    rest[0] != b'\\' && joins(rest[0]) && rest.get(1).is_some_and(|&byte| is_word(byte) || byte == b'\\')
+}
+
+/// Reports the words of a run as they are written, and the terms of what it says; returns the index behind it.
+fn unescaped<R: TextReader>(bytes: &[u8], start: usize, run: &Run, reader: &mut R) -> usize {
+    let mut at = start;
+    while at < run.end {
+        let end = word_end(bytes, at);
+        if end > at {
+            reader.word(at, &word_at(bytes, at));
+        }
+        at = end + 1;
+    }
+    if R::TERMS {
+        box_before(bytes, start, reader);
+        let found: &mut dyn FnMut(Term, usize) = &mut |term, at| reader.term(term, run.in_source(start, at));
+        scan(&run.text, found);
+    }
+    run.end
 }
 
 /// Calls `found` with every term of `text`, in order, and its first byte. O(n).
@@ -249,9 +293,16 @@ fn box_before<R: TextReader>(bytes: &[u8], start: usize, reader: &mut R) {
     }
 }
 
-/// Scans words joined by punctuation, from `start`; returns the index behind them.
-fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
+/// Scans words joined by punctuation, from `start`; returns the index behind them. In a text that `has_escapes` the letter of one is
+/// no part of a word.
+fn chunk<R: TextReader>(text: &str, mut start: usize, has_escapes: bool, reader: &mut R) -> usize {
     let bytes = text.as_bytes();
+    if has_escapes && is_escape_letter(bytes, start) {
+        start += 1;
+        if !bytes.get(start).is_some_and(|&byte| is_word(byte)) {
+            return start;
+        }
+    }
     box_before(bytes, start, reader);
     let mut at = start;
     let (mut words, mut slash, mut other) = (0, false, false);
@@ -262,7 +313,7 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
     let mut base_words = 0;
     let end = loop {
         let word = word_at(bytes, at);
-        if matches!(bytes[at], b'n' | b'r' | b't') && is_escaped(bytes, at) {
+        if is_escape_letter(bytes, at) {
             let behind = word_at(bytes, at + 1);
             if behind.end > at + 1 {
                 reader.word(at + 1, &behind);
@@ -276,7 +327,7 @@ fn chunk<R: TextReader>(text: &str, start: usize, reader: &mut R) -> usize {
         let end = word.end;
         words += 1;
         base_words += 1;
-        let Some(next) = joined_word(bytes, end) else { break end };
+        let Some(next) = joined_word(bytes, end, has_escapes) else { break end };
         at = next;
         if bytes[end..at].iter().any(|&b| b == b'/' || b == b'\\') {
             slash = true;
@@ -332,15 +383,17 @@ fn spelled(text: &str, start: usize, reader: &mut impl TextReader) {
     }
 }
 
-/// Returns where the word begins that punctuation joins to the one that ends at `end`.
-fn joined_word(bytes: &[u8], end: usize) -> Option<usize> {
+/// Returns where the word begins that punctuation joins to the one that ends at `end`; an escape does not.
+fn joined_word(bytes: &[u8], end: usize, has_escapes: bool) -> Option<usize> {
     // Mostly a space follows.
     if !joins(*bytes.get(end)?) {
         return None;
     }
     let joints = bytes[end..].iter().take(3).take_while(|&&byte| joins(byte)).count();
     let next = end + joints;
-    bytes.get(next).is_some_and(|&byte| is_word(byte)).then_some(next)
+    let is_joined =
+        bytes.get(next).is_some_and(|&byte| is_word(byte)) && !(has_escapes && is_escape_letter(bytes, next));
+    is_joined.then_some(next)
 }
 
 /// Returns the length of the stem of a word of three letters or more: `arrive`, `arrives`, `arrived` and `arriving` are one
@@ -524,7 +577,7 @@ pub fn is_han(c: char) -> bool {
 
 /// Returns the text of a name that [`scan`] found at `start`; `None` for other terms. O(1).
 pub fn text_at(text: &str, start: usize, term: ShortTerm) -> Option<&str> {
-    let bytes = text.as_bytes();
+    let (bytes, has_escapes) = (text.as_bytes(), is_json(text));
     let mut end = word_end(bytes, start);
     match term.kind() {
         TermKind::Ident | TermKind::Number => {
@@ -536,7 +589,7 @@ pub fn text_at(text: &str, start: usize, term: ShortTerm) -> Option<&str> {
         }
         TermKind::Joined | TermKind::Path => {
             while end - start <= MAX_JOINED
-                && let Some(next) = joined_word(bytes, end)
+                && let Some(next) = joined_word(bytes, end, has_escapes)
             {
                 end = word_end(bytes, next);
             }

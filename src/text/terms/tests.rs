@@ -86,6 +86,36 @@ fn a_word_is_found_by_its_stem() {
 }
 
 #[test]
+fn escaped_letters_are_the_letters_that_they_stand_for() {
+    for (escaped, plain) in [
+        (r"G\u00e4stezimmer", "Gästezimmer"),
+        (r"\u4e0a\u6d77\u5929\u6c14", "上海天气"),
+        (r"\u043d\u0430\u0441\u043e\u0441", "насос"),
+        (r"\ud840\udc00\u4e0a", "𠀀上"),
+        (r"gr\u00f6\u00dfe_2 ok", "größe_2 ok"),
+        (r"G\\u00e4ste", "Gäste"),
+        (r"x\nGr\u00fc\u00dfe", "x Grüße"),
+        (r"x\nCrème", "x Crème"),
+    ] {
+        assert_eq!(terms(&format!(r#"{{"a": "{escaped}"}}"#)), terms(&format!(r#"{{"a": "{plain}"}}"#)), "{escaped}");
+    }
+    // Each where it begins in the source.
+    assert_eq!(found(r"\u4e0a\u6d77\u5929"), [(TermKind::Pair, 0), (TermKind::Pair, 6)]);
+    for text in [r"\u", r"\u4e0", r"\ud840", r"\ud840\u4e0a", r"\u0041b", r"C:\users\uwe"] {
+        scan(text, |_, at| assert!(at < text.len(), "{text}"));
+    }
+}
+
+#[test]
+fn an_escape_of_json_joins_nothing() {
+    let plain = terms("a = 813 max_retries = 12 table name");
+    assert_eq!(terms(r#"{"a = 813\nmax_retries = 12\ttable\r\nname": 0}"#), plain);
+    let path = |text| found(text).iter().any(|(kind, _)| *kind == TermKind::Path);
+    assert!(!path(r#"{"a": "ledger_1\nretry_2"}"#) && !path(r#"[["ledger_1\nretry_2"]]"#));
+    assert!(path(r"C:\new\table.txt") && path(r#"{"a": "C:\\new\\table.txt"}"#) && path(r"[12:00] C:\new\table.txt"));
+}
+
+#[test]
 fn what_has_an_empty_box_is_open() {
     let open = terms("open")[0];
     assert!(terms("- [ ] Renew the passport").contains(&open) && terms("* [ ] Ölwechsel").contains(&open));
