@@ -1,5 +1,6 @@
 //! Converts a draft for the selector: its texts as documents, and groups and blocks for those that may go.
 
+use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,9 +119,9 @@ struct Builder<'r, 'v, 'a> {
     candidates: Peekable<slice::Iter<'r, Candidate>>,
     said: Peekable<vec::IntoIter<(At, Said)>>,
     commitments: Peekable<vec::IntoIter<(At, Commitment)>>,
-    questions: Peekable<vec::IntoIter<(At, Range<usize>)>>,
-    /// The last of these.
-    question: Option<Span>,
+    questions: Peekable<vec::IntoIter<(At, Range<usize>, At)>>,
+    /// Those that were read, by their answers.
+    asked: HashMap<At, Span>,
     /// By group: how much its short results stand out.
     strikes: Vec<f32>,
     /// Claims for which a text is cut around their sentence.
@@ -141,7 +142,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             said: said.into_iter().peekable(),
             commitments: commitments.into_iter().peekable(),
             questions: questions.into_iter().peekable(),
-            question: None,
+            asked: HashMap::new(),
             strikes: striking(draft, &protection.groups),
             rare,
             documents: Documents { often, are_many, ..Documents::default() },
@@ -203,14 +204,15 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         let Place { entry, piece, .. } = place;
         let text = self.draft.text(entry, piece);
         let mut of_model = Vec::new();
-        while let Some((_, Commitment { certainty, range })) = self.commitments.next_if(|(at, _)| *at == (entry, piece))
+        while let Some((_, Commitment { certainty, range, .. })) =
+            self.commitments.next_if(|(at, _)| *at == (entry, piece))
         {
             of_model.push(range.clone());
             self.documents.commitments.push((certainty, Span { group, place, range }));
         }
-        if let Some((_, range)) = self.questions.next_if(|(at, _)| *at == (entry, piece)) {
+        while let Some((_, range, answer)) = self.questions.next_if(|(at, ..)| *at == (entry, piece)) {
             of_model.push(range.clone());
-            self.question = Some(Span { group, place, range });
+            self.asked.insert(answer, Span { group, place, range });
         }
         if !of_model.is_empty() {
             return cuts(text, of_model.into_iter());
@@ -221,7 +223,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
         let cuts = cuts(text, claims.iter().filter(|(claim, _)| self.rare.contains(claim)).map(|(_, at)| at.clone()));
         for (claim, range) in claims {
-            let question = self.question.take();
+            let question = self.asked.remove(&(entry, piece));
             if let Some(Span { group: asking, place, .. }) = &question {
                 let answer = match place.block {
                     Some(block) => &mut self.documents.blocks[block].answer,

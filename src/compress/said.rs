@@ -1,5 +1,6 @@
 //! Finds what the user says in the groups that may go, and which of it is rare enough to hold.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
@@ -13,6 +14,7 @@ use crate::text::commitments::{Certainty, Commitment, EDITED, OPENED, commitment
 use crate::text::edits;
 use crate::text::envelope::{is_observation, names_speaker};
 use crate::text::estimate::count;
+use crate::text::references::{chosen_in, chosen_later};
 use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, raise_corrections, read, said};
 use crate::tokens::BuildMixedHasher;
 
@@ -50,6 +52,8 @@ const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Bri
 
 /// Commitments above this share of what the model says are usual.
 const COMMITTED: f32 = 0.03;
+/// What more of its texts count is no account that it keeps.
+const MOST_COUNTS: usize = 6;
 
 /// An entry, and the position of a piece in it.
 pub type At = (usize, usize);
@@ -58,8 +62,8 @@ pub type At = (usize, usize);
 pub struct Users {
     /// By text, in order.
     pub said: Vec<(At, Said)>,
-    /// Questions and offers of the model that are answered in a few words, likewise.
-    pub questions: Vec<(At, Range<usize>)>,
+    /// Questions and offers of the model that are answered in a few words, likewise; each with its answer.
+    pub questions: Vec<(At, Range<usize>, At)>,
     /// Sentences in which the model commits itself, in its longer texts.
     pub commitments: Vec<(At, Commitment)>,
     /// Claims that are rare, or all of a user who says little: in a talk among several people a usual one says nothing.
@@ -75,6 +79,8 @@ impl Users {
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut talk, mut typed, mut named) = (Vec::new(), 0, 0, 0, 0);
         let (mut questions, mut before, mut replies) = (Vec::new(), None, Vec::new());
+        // What the user has chosen from.
+        let mut list: Option<At> = None;
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -95,11 +101,10 @@ impl Users {
                 }
                 if is_said(*tier, author, text) {
                     let mut said = Said::clone(&said(text));
-                    if let Some((entry, piece)) = before.take()
-                        && let Some(range) = answered_in(draft.text(entry, piece), text)
+                    if let Some((at, range)) = answered(draft, before.take(), &mut list, text)
                         && said.answer(text)
                     {
-                        questions.push(((entry, piece), range));
+                        questions.push((at, range, (entry, piece)));
                     }
                     typed += said.typed_bytes;
                     named += if names_speaker(text) { said.typed_bytes } else { 0 };
@@ -124,9 +129,29 @@ impl Users {
             let claims: Vec<Claim> = rare.iter().copied().filter(may_hold).collect();
             raise_corrections(read, &claims, are_few || says_little, Wanted::Kept);
         }
+        // Who chooses again means an earlier list.
+        questions.sort_by_key(|(at, range, _)| (*at, range.start));
         let commitments = rare_commitments(draft, &replies, says_little);
         Self { said: texts, questions, commitments, rare, often, are_many: named * 2 > typed }
     }
+}
+
+/// Returns what a text of the user answers: something of the model's text `before`, or another item of the `list` that the user has
+/// chosen from.
+fn answered(
+    draft: &Draft<'_, '_>,
+    before: Option<At>,
+    list: &mut Option<At>,
+    text: &str,
+) -> Option<(At, Range<usize>)> {
+    let of = |(entry, piece): At| draft.text(entry, piece);
+    let item = |at: At| Some((at, chosen_in(of(at), text)?));
+    if let Some(found) = before.and_then(item) {
+        *list = before;
+        return Some(found);
+    }
+    let later = |at: At| Some((at, chosen_later(of(at), text)?));
+    list.and_then(later).or_else(|| before.and_then(|at| Some((at, answered_in(of(at), text)?))))
 }
 
 /// Returns the sentences that may commit the model and are rare in what it says in `texts`, the most certain ones at least beside a
@@ -138,12 +163,14 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
         let edits = edits::in_reply(text);
         if draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
             all += text.len();
-            for commitment in commitments(text).iter().filter(|said| !is_edited(&edits, &said.range)) {
+            let is_committed = |said: &&Commitment| said.certainty > 0 && !is_edited(&edits, &said.range);
+            for commitment in commitments(text).iter().filter(is_committed) {
                 *by_certainty.entry(commitment.certainty).or_default() += commitment.range.len();
                 found.push(((entry, piece), commitment.clone()));
             }
         }
-        edited.extend(edits.into_iter().map(|range| ((entry, piece), Commitment { certainty: EDITED, range })));
+        let counts = Default::default();
+        edited.extend(edits.into_iter().map(|range| ((entry, piece), Commitment { certainty: EDITED, range, counts })));
     }
     let mut sum = 0;
     let is_rare = |&(certainty, bytes): &(&Certainty, &usize)| {
@@ -153,8 +180,30 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
     let least = by_certainty.iter().rev().take_while(is_rare).last().map(|(certainty, _)| *certainty);
     found.retain(|(_, commitment)| least.is_some_and(|least| commitment.certainty >= least));
     found.extend(edited);
-    found.sort_by_key(|(at, commitment)| (*at, commitment.range.start));
+    found.extend(newest_counts(draft, texts));
+    found.sort_by_key(|(at, commitment)| (*at, commitment.range.start, Reverse(commitment.certainty)));
+    found.dedup_by_key(|(at, commitment)| (*at, commitment.range.start));
     found
+}
+
+/// Returns the newest sentences that count what a few of the model's texts do: "After that, 260 euros remain." behind "You have 754
+/// euros left."
+fn newest_counts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
+    let mut counted: HashMap<u64, (usize, At, Commitment), BuildMixedHasher> = HashMap::default();
+    for &(entry, piece) in texts {
+        let found = commitments(draft.text(entry, piece));
+        for (unit, sentence) in
+            found.iter().flat_map(|sentence| sentence.counts.iter().map(move |unit| (*unit, sentence)))
+        {
+            let (texts, last, newest) = counted.entry(unit).or_insert_with(|| (0, (usize::MAX, 0), sentence.clone()));
+            *texts += usize::from(*last != (entry, piece));
+            (*last, *newest) = ((entry, piece), sentence.clone());
+        }
+    }
+    counted.remove(&0);
+    let is_long = |(entry, piece): At| draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS;
+    let newest = counted.into_values().filter(|(texts, at, _)| (2..=MOST_COUNTS).contains(texts) && is_long(*at));
+    newest.map(|(_, at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
 }
 
 /// Returns whether a sentence is in what a text changes.

@@ -2,7 +2,7 @@
 //!
 //! By their starts and words (`commitments.tsv`), by the first person, or because a sentence is a paragraph of its own among others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -13,6 +13,7 @@ use super::conclusions::announces;
 use super::phrases::Phrases;
 use super::rules::{is_asked, stands_alone};
 use super::sentences::sentences;
+use super::stop_list::stop_words;
 use crate::cache::{Allowance, COMMITMENTS};
 use crate::tokens::ContentMemory;
 
@@ -110,9 +111,15 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
 /// A sentence that may commit the model.
 #[derive(Debug, Clone)]
 pub struct Commitment {
+    /// 0 for one that only counts something.
     pub certainty: Certainty,
     pub range: Range<usize>,
+    /// What it counts: hashes of the words beside its first numbers, "euros" of "That leaves 688 euros."; 0 for none.
+    pub counts: [u64; MAX_COUNTS],
 }
+
+/// Most things that a sentence counts.
+pub const MAX_COUNTS: usize = 2;
 
 pub static MEMORY: LazyLock<ContentMemory<Box<[Commitment]>>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&COMMITMENTS)));
@@ -133,17 +140,64 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
         if said.starts_with('#') {
             return None;
         }
-        let worded = worded(said);
+        let (worded, counts) = (worded(said), counts(said));
         if worded >= OPENED {
-            return Some(Commitment { certainty: worded, range });
+            return Some(Commitment { certainty: worded, range, counts });
         }
         let is_apart = has_paragraphs && said.len() <= MAX_APART_BYTES && ends(said) && stands_alone(text, &range);
         let certainty = match worded + if is_apart { APART } else { 0 } {
             certainty if certainty >= LEAST && !announces(said) => certainty,
             _ if is_figured(said, worded == TOLD) => FIGURED,
-            _ => return None,
+            _ if counts == [0; MAX_COUNTS] => return None,
+            _ => 0,
         };
-        (!is_asked(said)).then_some(Commitment { certainty, range })
+        (!is_asked(said)).then_some(Commitment { certainty, range, counts })
+    })
+}
+
+static STOP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| stop_words().collect());
+
+/// Returns what a sentence counts: the words right behind its numbers, else those before them.
+fn counts(said: &str) -> [u64; MAX_COUNTS] {
+    let mut found = [0; MAX_COUNTS];
+    // Code counts nothing.
+    if !has_digit(said) || said.contains(['=', '{', '`', '|', '<', ';', '_']) {
+        return found;
+    }
+    let words: Vec<&str> = said.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ',')).collect();
+    let is_number = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_digit())
+            && word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b','))
+    };
+    let unit = |word: Option<&&str>| {
+        let bare = word?.trim_end_matches(['.', ',']).to_lowercase();
+        let is_unit =
+            bare.chars().count() >= 3 && bare.chars().all(char::is_alphabetic) && !STOP_WORDS.contains(&*bare);
+        is_unit.then(|| xxh3_64(bare.strip_suffix('s').unwrap_or(&bare).as_bytes()))
+    };
+    let numbers = words.iter().enumerate().filter(|(_, word)| is_number(word));
+    let units = numbers.filter_map(|(i, word)| {
+        // "in 1998.": a sentence ends behind it.
+        let behind = if word.ends_with(['.', ',']) { None } else { unit(words.get(i + 1)) };
+        behind.or_else(|| unit(i.checked_sub(1).and_then(|before| words.get(before))))
+    });
+    let wide = wide_units(said);
+    for (slot, unit) in found.iter_mut().zip(units.chain(wide)) {
+        *slot = unit;
+    }
+    found
+}
+
+/// Returns the hashes of the two characters right behind numbers in scripts without spaces: 还剩260欧元.
+fn wide_units(said: &str) -> impl Iterator<Item = u64> {
+    let ends = said
+        .char_indices()
+        .zip(said.chars().skip(1))
+        .filter(|((_, c), next)| c.is_ascii_digit() && *next >= FIRST_WIDE);
+    ends.map(|((at, _), _)| {
+        let behind = &said[at + 1..];
+        let end = behind.char_indices().nth(2).map_or(behind.len(), |(end, _)| end);
+        xxh3_64(&behind.as_bytes()[..end])
     })
 }
 
@@ -227,6 +281,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_sentence_counts_is_told_by_the_word_beside_the_number() {
+        for (one, other) in [
+            ("You have 754 euros left.", "After that, 1,260.50 euros remain."),
+            ("You are on page 112.", "So you are on page 340 now."),
+            ("还剩754欧元。", "之后剩下260欧元。"),
+            ("Es bleiben 754 Euro.", "Damit sind noch 12 Euro übrig."),
+        ] {
+            assert_ne!(counts(one), [0; MAX_COUNTS], "{one}");
+            assert_eq!(counts(one), counts(other), "{one}");
+        }
+        assert_eq!(counts("It was built in 1998. The door is red."), [0; MAX_COUNTS]);
+    }
+
+    #[test]
     fn what_it_explains_is_none() {
         for said in [
             "## Next steps",
@@ -239,7 +307,7 @@ mod tests {
             "I'll explain each of the 3 steps.",
             "",
         ] {
-            assert_eq!(find(said).count(), 0, "{said}");
+            assert_eq!(find(said).filter(|found| found.certainty > 0).count(), 0, "{said}");
         }
     }
 }

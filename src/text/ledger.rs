@@ -212,7 +212,8 @@ fn start_of(said: &str) -> String {
         return said.to_owned();
     }
     let end = said.floor_char_boundary(MAX_TOLD_BYTES);
-    let end = said[..end].rfind([' ', '，', '、', '；']).filter(|space| end - space <= MAX_TOLD_BYTES / 2).unwrap_or(end);
+    let end =
+        said[..end].rfind([' ', '，', '、', '；']).filter(|space| end - space <= MAX_TOLD_BYTES / 2).unwrap_or(end);
     format!("{}…", said[..end].trim_end_matches([' ', ',', ';', ':', '.']))
 }
 

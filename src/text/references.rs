@@ -84,14 +84,23 @@ fn chosen(answer: &str) -> Option<Choice> {
     if words.len() > MAX_CHOICE_WORDS {
         return None;
     }
-    let of_words = words.iter().flat_map(|word| WORDS.of_word(word));
-    let mut signs = of_words.chain(WORDS.wide_in(&lower).map(|(_, sign)| sign));
-    if let Some(place) = signs.find_map(|sign| if let Sign::Place(place) = sign { Some(place) } else { None }) {
-        return Some(Choice::Place(place));
-    }
     let is_few = words.len() <= MAX_LETTER_WORDS;
-    let labels = words.iter().filter_map(|word| Label::of(word));
-    labels.filter(|label| is_few || matches!(label, Label::Number(_))).map(Choice::Labelled).next()
+    let place = |sign| if let Sign::Place(place) = sign { Some(Choice::Place(place)) } else { None };
+    let label = |word: &str| Label::of(word).filter(|label| is_few || matches!(label, Label::Number(_)));
+    // "No, 4 it is. The second is gone."
+    let of_word = |word: &&str| WORDS.of_word(word).find_map(place).or_else(|| label(word).map(Choice::Labelled));
+    let of_wide = || WORDS.wide_in(&lower).find_map(|(_, sign)| place(sign));
+    words
+        .iter()
+        .find_map(of_word)
+        .filter(|choice| matches!(choice, Choice::Place(_)) || of_wide().is_none())
+        .or_else(of_wide)
+}
+
+/// Returns the item of a list that a message chooses later, among other words: "We changed our minds: number 4." O(n).
+pub fn chosen_later(list: &str, message: &str) -> Option<Range<usize>> {
+    let named = || Reference::of(message).filter(|of| matches!(of.shape, None | Some(Shape::List)))?.choice;
+    Some(lists::items(list, chosen(message).or_else(named)?)?.0)
 }
 
 fn split(lower: &str) -> impl Iterator<Item = &str> {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::words::{Sign, WORDS};
 use crate::text::bytes::lines;
+use crate::text::sentences::sentences;
 
 /// An item of a list, as it is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +149,57 @@ fn lists(text: &str) -> Vec<List> {
     }
     lists.extend([open, headed]);
     lists.retain(|list| list.len() > 1);
+    if lists.is_empty() {
+        lists.extend(in_prose(text));
+    }
     lists
+}
+
+/// What goes on with a list in sentences, behind its first.
+const GOING_ON: [&str; 24] = [
+    "then",
+    "next",
+    "finally",
+    "lastly",
+    "dann",
+    "danach",
+    "schließlich",
+    "zuletzt",
+    "ensuite",
+    "puis",
+    "enfin",
+    "luego",
+    "después",
+    "finalmente",
+    "poi",
+    "infine",
+    "depois",
+    "затем",
+    "потом",
+    "наконец",
+    "然后",
+    "接着",
+    "最后",
+    "最後",
+];
+
+/// Returns the list that sentences of a text make: "First, a farm. Second, a barn. Then there is a mill." O(n).
+fn in_prose(text: &str) -> Option<List> {
+    let mut list = List::new();
+    for at in sentences(text) {
+        let said = text[at.clone()].trim_start().to_lowercase();
+        let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let places = WORDS.of_word(first).chain(WORDS.wide_in(first).map(|(_, sign)| sign));
+        let is_place = |wanted: usize| places.into_iter().any(|sign| sign == Sign::Place(wanted));
+        let goes_on = !list.is_empty()
+            && GOING_ON.iter().any(|word| first == *word || first.starts_with(word) && !word.is_ascii());
+        if goes_on || is_place(list.len() + 1) {
+            list.push((Label::Number(u8::try_from(list.len() + 1).ok()?), at));
+        } else if let Some((_, last)) = list.last_mut() {
+            last.end = at.end;
+        }
+    }
+    (list.len() > 1).then_some(list)
 }
 
 /// Returns the end of the paragraph behind `at`.

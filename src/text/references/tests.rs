@@ -52,3 +52,22 @@ fn what_has_not_the_shape_is_not_meant() {
         assert_eq!(Reference::of(question).map(|reference| reference.find(text)), Some(Vec::new()), "{question}");
     }
 }
+
+#[test]
+fn another_item_of_a_list_is_chosen_among_other_words() {
+    let list = "Two halls and a farm:\n1. Alder Hall: near\n2. Kestrel Farm: wide\n3. the Old Mint: dry";
+    let prose = "First, the farm: wide. It has a yard. Second, the mill: old. Then there is the mint, dry and cold.";
+    for (text, message, item) in [
+        (list, "We changed our minds: number 3.", Some("3. the Old Mint: dry")),
+        (list, "We take number 3 of your list after all.", Some("3. the Old Mint: dry")),
+        (list, "No, 3 it is. The second is gone.", Some("3. the Old Mint: dry")),
+        (list, "Actually my sister prefers the first one. Let's go with that.", Some("1. Alder Hall: near")),
+        (list, "Any ideas for the dance?", None),
+        (prose, "The first one.", Some("First, the farm: wide. It has a yard.")),
+        (prose, "Number 2, please.", Some("Second, the mill: old.")),
+        (prose, "Nummer 3 bitte.", Some("Then there is the mint, dry and cold.")),
+        ("The second hall was closed. First of all, call them.", "2", None),
+    ] {
+        assert_eq!(chosen_later(text, message).map(|at| text[at].trim()), item, "{message}");
+    }
+}

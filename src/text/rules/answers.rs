@@ -12,6 +12,149 @@ use crate::text::sentences::sentences;
 const MAX_ANSWER_BYTES: usize = 80;
 const MAX_QUESTION_BYTES: usize = 240;
 
+/// Most bytes of an answer that says no more than yes or no; what begins one, and what begins a question that it does not answer.
+const MAX_ASSENT_BYTES: usize = 40;
+const ASSENTS: [&str; 66] = [
+    "yes",
+    "yeah",
+    "yep",
+    "yup",
+    "no",
+    "nope",
+    "nah",
+    "ok",
+    "okay",
+    "sure",
+    "absolutely",
+    "definitely",
+    "exactly",
+    "right",
+    "correct",
+    "agreed",
+    "deal",
+    "please",
+    "go",
+    "do",
+    "don't",
+    "better",
+    "rather",
+    "sounds",
+    "fine",
+    "of",
+    "ja",
+    "nein",
+    "gern",
+    "gerne",
+    "klar",
+    "genau",
+    "oui",
+    "non",
+    "d'accord",
+    "volontiers",
+    "sí",
+    "si",
+    "vale",
+    "claro",
+    "dale",
+    "sim",
+    "não",
+    "pode",
+    "sì",
+    "certo",
+    "va",
+    "да",
+    "нет",
+    "давай",
+    "хорошо",
+    "конечно",
+    "nee",
+    "graag",
+    "tak",
+    "nie",
+    "dobrze",
+    "evet",
+    "hayır",
+    "olur",
+    "có",
+    "không",
+    "ya",
+    "tidak",
+    "boleh",
+    "jangan",
+];
+const WIDE_ASSENTS: [&str; 28] = [
+    "好",
+    "可以",
+    "行",
+    "是",
+    "对",
+    "對",
+    "嗯",
+    "不",
+    "要",
+    "没问题",
+    "沒問題",
+    "当然",
+    "當然",
+    "はい",
+    "いいえ",
+    "うん",
+    "お願い",
+    "いや",
+    "네",
+    "아니",
+    "응",
+    "좋아",
+    "그래",
+    "हाँ",
+    "हां",
+    "नहीं",
+    "نعم",
+    "لا",
+];
+const INQUIRING: [&str; 40] = [
+    "why",
+    "how",
+    "what",
+    "when",
+    "where",
+    "who",
+    "which",
+    "warum",
+    "wieso",
+    "wie",
+    "was",
+    "wann",
+    "wo",
+    "wer",
+    "welche",
+    "pourquoi",
+    "comment",
+    "quand",
+    "où",
+    "qui",
+    "quel",
+    "cómo",
+    "qué",
+    "cuándo",
+    "dónde",
+    "quién",
+    "perché",
+    "come",
+    "quando",
+    "dove",
+    "chi",
+    "como",
+    "onde",
+    "quem",
+    "почему",
+    "как",
+    "что",
+    "когда",
+    "где",
+    "кто",
+];
+
 /// Sentences at the end of a message among which a question is one: "Postgres or SQLite? Both would do."
 const LAST_SENTENCES: usize = 2;
 
@@ -31,11 +174,35 @@ impl Said {
     }
 }
 
-/// Returns what a short answer is to in a text of the model before it: the item that it chooses, else the question at its end. O(n).
+/// Returns what a short answer is to in a text of the model before it: the item that it chooses, else the question at its end; of one
+/// that says yes or no the last question that it may answer. O(n).
 pub fn answered_in(text: &str, answer: &str) -> Option<Range<usize>> {
     let item = chosen_in(text, answer);
     let item = item.map(|at| at.start..text.floor_char_boundary(at.end.min(at.start + MAX_QUESTION_BYTES)));
-    item.or_else(|| question_in(text))
+    item.or_else(|| question_in(text)).or_else(|| if assents(answer) { last_question(text) } else { None })
+}
+
+/// Returns whether an answer says no more than yes or no.
+fn assents(answer: &str) -> bool {
+    let said = answer.trim().to_lowercase();
+    let first = said.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
+    said.len() <= MAX_ASSENT_BYTES
+        && (ASSENTS.contains(&first) || WIDE_ASSENTS.iter().any(|assent| said.starts_with(assent)))
+}
+
+/// Returns the last question of a text of the model that may be answered by yes or no.
+fn last_question(text: &str) -> Option<Range<usize>> {
+    let may_be = |at: &Range<usize>| {
+        let said = text[at.clone()].trim();
+        let first = said.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or_default();
+        at.len() <= MAX_QUESTION_BYTES && asks(said) && !INQUIRING.contains(&&*first.to_lowercase())
+    };
+    sentences(text).filter(may_be).last()
+}
+
+/// Returns whether a sentence of a text in Markdown asks.
+fn asks(sentence: &str) -> bool {
+    is_asked(sentence.trim_end_matches(|c: char| c.is_whitespace() || "*_\"')".contains(c)))
 }
 
 /// Returns the question at the end of a text of the model, with what stands behind it. O(n).
@@ -45,9 +212,7 @@ fn question_in(text: &str) -> Option<Range<usize>> {
     let last: Vec<Range<usize>> =
         sentences(&text[start..]).map(|at| start + at.start..start + at.end).filter(is_said).collect();
     let mut last = last.iter().rev().take(LAST_SENTENCES);
-    let asked = last.find(|at| {
-        is_asked(text[(*at).clone()].trim_end_matches(|c: char| c.is_whitespace() || "*_\"')".contains(c)))
-    })?;
+    let asked = last.find(|at| asks(&text[(*at).clone()]))?;
     Some(asked.start..text.trim_end().len())
 }
 
@@ -68,6 +233,22 @@ mod tests {
         ] {
             assert_eq!(question_in(text).map(|at| text[at].trim()), asked, "{text}");
         }
+    }
+
+    #[test]
+    fn a_yes_comes_with_the_last_question_that_it_may_answer() {
+        let text = "Why so slow? It has no index.\n\nShould I drop the Friday dinner? It is dear. I asked three halls, all of them closed.";
+        for (answer, question) in [
+            ("Yes.", Some("Should I drop the Friday dinner?")),
+            ("Better not.", Some("Should I drop the Friday dinner?")),
+            ("Nein, danke", Some("Should I drop the Friday dinner?")),
+            ("好的", Some("Should I drop the Friday dinner?")),
+            ("Now the photographer.", None),
+            ("Okay, and now show me the list of all of the halls there.", None),
+        ] {
+            assert_eq!(answered_in(text, answer).map(|at| text[at].trim()), question, "{answer}");
+        }
+        assert_eq!(answered_in("Why is it slow? It has no index. I added one. It runs.", "ok"), None);
     }
 
     #[test]
