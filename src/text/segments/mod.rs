@@ -16,6 +16,7 @@ mod html;
 mod json;
 mod log;
 mod mail;
+mod marked;
 mod odd;
 mod parents;
 mod prose;
@@ -234,6 +235,9 @@ impl Segments {
         }
         if is_unstructured {
             mail::quiet(text, &units, &mut classes);
+        }
+        if form.kind != Kind::Diff {
+            marked::class(text, &units, &mut classes);
         }
         // It is shown whole, for what it lacks is not in it.
         let may_have_records = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Html);
