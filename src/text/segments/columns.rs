@@ -58,7 +58,7 @@ const SMALL_IN: usize = 32;
 /// Numbers for [`least`].
 const LEAST_KNOWN: usize = 3 * SMALL_IN;
 /// Numbers whose ends tell how far others lie; and those that are too few for [`least`].
-pub const MIN_ENDS: usize = 16;
+pub const MIN_ENDS: usize = 12;
 const FEW: std::ops::Range<usize> = MIN_ENDS..LEAST_KNOWN;
 /// Few numbers reach down to zero if the second is at most so many of their usual distances above it: about 2, by chance 4.
 const OF_ZERO: f64 = 4.0;

@@ -34,7 +34,7 @@ const COVERED: usize = 80;
 /// Least sampled lines of a shape with known fields.
 const MIN_OF_SHAPE: usize = 8;
 /// Least average of sampled lines for each part of a shape.
-const MIN_OF_PART: usize = 16;
+const MIN_OF_PART: usize = 12;
 /// Most lines of one shape in a row that are positions of a record.
 const MAX_PLACES: usize = 8;
 /// At most one line in [`ODD_IN`], or [`MIN_ODD`] of a short text, is odd for one reason; a reason for more is ignored.
@@ -88,8 +88,8 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     }
     let (mut odd, mut usual_lines, mut all_doubles) = (Vec::new(), Vec::new(), Vec::new());
     for (usual, compared) in by_cell.iter_mut().zip(&cells).chain(by_word.iter_mut().zip([&words])) {
-        let Differing { of_other_shape, by_column, doubles, usual } = usual.compare(compared);
-        odd.extend(few_of_each(of_other_shape, by_column, most));
+        let Differing { of_other_shape, by_column, doubles, usual, body } = usual.compare(compared);
+        odd.extend(few_of_each(of_other_shape, by_column, most, &body));
         usual_lines.extend(usual);
         all_doubles.extend(doubles);
     }
@@ -97,10 +97,10 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     if by_word.is_some_and(|usual| usual.columns.iter().any(FieldColumn::is_open)) {
         let compared = Compared::new(&lines, Fields::Parts);
         if let Some(mut usual) = Usual::of(&compared).filter(|usual| usual.are_few_parts.contains(&true)) {
-            let Differing { of_other_shape, mut by_column, .. } = usual.compare(&compared);
+            let Differing { of_other_shape, mut by_column, body, .. } = usual.compare(&compared);
             let others = by_column.iter_mut().zip(&usual.are_few_parts).filter(|(_, is_few_part)| !**is_few_part);
             others.for_each(|(of_column, _)| of_column.clear());
-            odd.extend(few_of_each(of_other_shape, by_column, most));
+            odd.extend(few_of_each(of_other_shape, by_column, most, &body));
         }
     }
     odd.extend(all_doubles.into_iter().chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)));
@@ -161,6 +161,8 @@ struct Differing {
     doubles: Vec<usize>,
     /// Those that do not.
     usual: Vec<usize>,
+    /// From the first line of a usual shape to the last.
+    body: Range<usize>,
 }
 
 /// A field unlike the others of its column.
@@ -172,8 +174,17 @@ struct OddField {
 }
 
 /// Returns the odd lines. Another shape of more than `most` lines is not odd; of such a column only the ends are.
-fn few_of_each(of_other_shape: Vec<usize>, by_column: Vec<Vec<OddField>>, most: usize) -> Vec<usize> {
+fn few_of_each(
+    of_other_shape: Vec<usize>,
+    by_column: Vec<Vec<OddField>>,
+    most: usize,
+    body: &Range<usize>,
+) -> Vec<usize> {
     let mut odd = of_other_shape;
+    if odd.len() > most {
+        // What a tool prints before and behind its rows is the frame of these.
+        odd.retain(|line| body.contains(line));
+    }
     if odd.len() > most {
         odd.clear();
     }
@@ -346,7 +357,7 @@ impl Usual {
         let mut by_column: Vec<Vec<OddField>> = self.columns.iter().map(|_| Vec::new()).collect();
         // By column: the last regular field; mostly the next is the same.
         let mut last = vec![""; self.columns.len()];
-        let (mut shape_before, mut place) = (None, 0);
+        let (mut shape_before, mut place, mut body) = (None, 0, None);
         for (nth, &(i, text)) in compared.lines.iter().enumerate() {
             let line = compared.sampled(nth).unwrap_or_else(|| {
                 fields.clear();
@@ -365,6 +376,7 @@ impl Usual {
                 of_other_shape.push(i);
                 continue;
             };
+            body = Some(body.map_or(i, |body: Range<usize>| body.start)..i + 1);
             let mut known = &shape.columns;
             while let ShapeColumns::ByWord(by) = known {
                 let word = line.field(by.at).unwrap_or_default();
@@ -393,7 +405,7 @@ impl Usual {
         }
         let ids = self.shapes.values().flat_map(|shape| &shape.ids);
         let doubles = ids.flat_map(|(_, ids)| ids.doubles()).copied().collect();
-        Differing { of_other_shape, by_column, doubles, usual: usual_lines }
+        Differing { of_other_shape, by_column, doubles, usual: usual_lines, body: body.unwrap_or_default() }
     }
 
     /// Adds the columns of lines of one shape, by kind if they are of several; a kind may be of several again.

@@ -35,6 +35,10 @@ const OF_END: usize = 4;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
+/// Percent from which something is all but full, below which it is not, and one in how many may be.
+const FULL: f64 = 95.0;
+const NOT_FULL: f64 = 90.0;
+const FULL_IN: usize = 16;
 /// Steps of one size behind which one of another is a gap.
 const MIN_STEPS: usize = 16;
 
@@ -72,6 +76,8 @@ impl FieldColumn {
             let (start, numbers) = (common_start(fields.clone(), strange), numbers_within(sampled, fields));
             Self::Text(start, values, numbers, beside_digits(fields.clone(), strange))
         };
+        // The first line may name the columns.
+        let spare = strange.max(usize::from(fields.clone().next().is_some_and(|first| measured(first).is_none())));
         for (read, field) in (1..).zip(fields.clone()) {
             let value = match measured(field) {
                 Some((number, unit)) => {
@@ -85,16 +91,20 @@ impl FieldColumn {
             let may_be_few = values.len() <= max_values + strange;
             if may_be_few || values.iter().any(|(known, _)| *known == value) {
                 add(&mut values, value);
-            } else if numbers.len() + strange < read {
+            } else if numbers.len() + spare < read {
                 return text(None);
             }
         }
         let values = few(values, max_values, count, strange);
-        let is_numbers = if values.is_some() { numbers.len() == count } else { numbers.len() + strange >= count };
+        let is_numbers = if values.is_some() { numbers.len() == count } else { numbers.len() + spare >= count };
         match values {
             values if is_numbers => {
                 let units = few(units, MAX_VALUES, numbers.len(), strange);
-                Self::Numbers(Numbers::of(&mut numbers, sampled, fields.clone().any(is_padded)), values, units)
+                let mut of = Numbers::of(&mut numbers, sampled, fields.clone().any(is_padded));
+                if fields.clone().all(|field| field.ends_with('%')) {
+                    of.limit_percent(&numbers);
+                }
+                Self::Numbers(of, values, units)
             }
             Some(values) if !numbers.is_empty() => Self::Text(String::new(), Some(values), Vec::new(), None),
             values => text(values),
@@ -208,6 +218,15 @@ impl Numbers {
         let (low, high) = range(numbers, sampled.strange, is_padded);
         let low = if may_be_zero { low } else { low.max(lone_zero(numbers)) };
         Self { range: (low, high), counting }
+    }
+
+    /// Makes what is all but full odd where the others are not, whatever their range.
+    fn limit_percent(&mut self, numbers: &[f64]) {
+        let full = numbers.iter().filter(|number| **number >= FULL).count();
+        let is_between = |number: &&f64| (NOT_FULL..FULL).contains(*number);
+        if full <= (numbers.len() / FULL_IN).max(1) && numbers.iter().find(is_between).is_none() {
+            self.range.1 = self.range.1.min(NOT_FULL);
+        }
     }
 
     /// Returns how far a number lies beyond the others, if it does; one out of sequence is odd.
