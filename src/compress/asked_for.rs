@@ -138,7 +138,7 @@ impl Documents {
         if !(1..=MOST_TERMS).contains(&rare.len()) {
             return;
         }
-        let (mut found, mut meant) = (Vec::new(), Vec::new());
+        let (mut found, mut meant, mut whole) = (Vec::new(), Vec::new(), Vec::new());
         let has = |terms: &[ShortTerm]| most_of(rare, terms);
         for document in 0..self.documents.len() {
             let of = &self.documents[document];
@@ -153,7 +153,12 @@ impl Documents {
                 meant.extend(result.map(|result| (result, others)));
             }
             let is_said = matches!(of.author, Author::User | Author::Assistant);
-            let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
+            if of.stays || of.message == question {
+                continue;
+            }
+            let Some(block) = self.places[document].block else {
+                let is_found = of.author == Author::Result && has(&of.analysis.terms).is_some();
+                whole.extend(is_found.then_some(document));
                 continue;
             };
             // The output of a program is weighed by its lines.
@@ -179,9 +184,10 @@ impl Documents {
                 found.extend(has(&analysis.terms[range]).map(|has| (has, document, block, part)));
             }
         }
-        if found.len() > MOST_PARTS {
+        if found.len() + whole.len() > MOST_PARTS {
             return;
         }
+        self.asked_groups.extend(whole.into_iter().rev().map(|document| self.groups[document]));
         found.sort_unstable_by(|one, other| other.cmp(one));
         for (_, document, block, part) in found {
             self.asked_for.extend(self.part_and_below(draft, (document, block, part), asked));
@@ -189,7 +195,13 @@ impl Documents {
         // All of what a call or a first line names, the newest first.
         meant.dedup_by_key(|(document, _)| *document);
         for (document, others) in meant.into_iter().rev().take(MOST_MEANT) {
-            let Some(block) = self.places[document].block.filter(|_| !self.documents[document].stays) else { continue };
+            if self.documents[document].stays {
+                continue;
+            }
+            let Some(block) = self.places[document].block else {
+                self.asked_groups.push(self.groups[document]);
+                continue;
+            };
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate().filter(|_| !others.is_empty()) {
                 if most_of(&others, &analysis.terms[range]).is_some() {

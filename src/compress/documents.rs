@@ -61,6 +61,10 @@ pub struct Documents {
     /// Blocks and parts that have what the request asks for by name, then what the model announces: most of it first,
     /// then newest first.
     pub asked_for: Vec<(usize, usize)>,
+    /// Groups with short texts of that kind, which stay whole or not at all, newest first.
+    pub asked_groups: Vec<usize>,
+    /// By document: its group.
+    pub groups: Vec<usize>,
 }
 
 /// A sentence of the user that holds from then on.
@@ -264,6 +268,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             analysis,
         });
         self.documents.places.push(place);
+        self.documents.groups.push(group);
         self.cuts_of.push(cuts);
         Some((self.documents.documents.len() - 1, form))
     }

@@ -188,8 +188,21 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) -> LeftOut {
-        let Documents { documents, places, mut frames, blocks, claims, commitments, typed, often, are_many, asked_for } =
-            Documents::of(self.draft, self.protection, &self.candidates);
+        let Documents {
+            documents,
+            places,
+            mut frames,
+            blocks,
+            claims,
+            commitments,
+            typed,
+            often,
+            are_many,
+            asked_for,
+            asked_groups,
+            ..
+        } = Documents::of(self.draft, self.protection, &self.candidates);
+        let asked_for = (&*asked_for, &*asked_groups);
         self.places = places;
         self.strikes = frames.iter().map(|frame| frame.strikes).collect();
         self.before = self.texts_before(&blocks, &documents);
@@ -212,8 +225,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_pinned(&mut selector);
         let keeps_newest = self.keeps_newest(stated);
         if is_on(Mechanism::Pinning) {
-            let is_work =
-                self.take_own_words(&mut selector, &pins, (&typed, often, are_many), &asked_for, keeps_newest);
+            let is_work = self.take_own_words(&mut selector, &pins, (&typed, often, are_many), asked_for, keeps_newest);
             self.take_committed(&mut selector, committed);
             self.take_work(&mut selector, is_work, &concluded);
             self.list_conclusions(&mut selector, concluded);

@@ -230,6 +230,18 @@ fn all_of_a_result_is_meant_by_the_name_in_its_first_line_or_its_call() {
 }
 
 #[test]
+fn short_results_stay_with_their_calls_and_the_one_that_is_asked_for() {
+    let disk = |i: usize| format!("/dev/vda1  {}G  {}G  {}%  /", 40 + i * 7 % 30, 11 + i * 5 % 20, 20 + i * 13 % 60);
+    let command = |i: usize| format!(r#"{{"command": "ssh web-{i:02} df -h /"}}"#);
+    let made: Vec<(String, String)> = (0..24).map(|i| (command(i), disk(i))).collect();
+    let calls: Vec<(&str, &str, &str)> = made.iter().map(|(call, result)| ("exec", &**call, &**result)).collect();
+    let short = text(&fit(&conversation(&calls, "How full is the disk of web-05?"), 40));
+    assert!(short.contains(&disk(5)), "{short}");
+    let whole = (0..24).filter(|i| short.contains(&disk(*i))).count();
+    assert!(whole > 4 && !short.contains("result left out"), "{short}");
+}
+
+#[test]
 fn what_is_asked_for_in_words_is_found_by_them() {
     const COLOURS: [&str; 12] =
         ["red", "green", "blue", "black", "white", "grey", "brown", "pink", "golden", "orange", "purple", "silver"];

@@ -117,6 +117,46 @@ fn a_short_answer_stays_with_the_question_of_the_model() {
 }
 
 #[test]
+fn a_yes_stays_with_the_question_and_a_choice_with_its_item_wherever_they_stand() {
+    let question = "Should the speeches come before the soup?";
+    let (before, behind) = (Kind::Prose.text(900, 71), Kind::Prose.text(900, 72));
+    let halls = "Three halls:\n1. Alder Hall: near\n2. Kestrel Farm: wide\n3. the Old Mint: dry";
+    let mut messages = long_answers(8, &[]);
+    let said = |role, text: &str| Owned::new(role, text);
+    messages.extend([
+        said(Role::User, "What about the evening?"),
+        said(Role::Assistant, &format!("{before} {question} {behind}")),
+        said(Role::User, "Yes."),
+        said(Role::Assistant, halls),
+        said(Role::User, "Number 2, please."),
+    ]);
+    messages.extend(long_answers(8, &[]).into_iter().skip(1));
+    messages.push(said(Role::User, "We changed our minds: number 3."));
+    messages.extend(long_answers(20, &[]).into_iter().skip(1));
+    for percent in [10, 25] {
+        let sent = text(&fit(&messages, percent));
+        assert!(sent.contains(question) && sent.contains("3. the Old Mint: dry"), "{percent} % {sent}");
+    }
+}
+
+#[test]
+fn of_what_the_model_counts_in_longer_replies_the_newest_stays() {
+    let prose = |seed| Kind::Prose.text(900, seed);
+    let mut messages = long_answers(4, &[("What is left?", "You have 754 euros left.")]);
+    messages.extend([
+        Owned::new(Role::User, "I paid the band."),
+        Owned::new(Role::Assistant, format!("{} That leaves 688 euros. {}", prose(81), prose(82))),
+        Owned::new(Role::User, "And the suit."),
+        Owned::new(Role::Assistant, format!("{} After that, 260 euros remain. {}", prose(83), prose(84))),
+    ]);
+    messages.extend(long_answers(20, &[]).into_iter().skip(1));
+    for percent in [10, 25] {
+        let sent = text(&fit(&messages, percent));
+        assert!(sent.contains("260 euros remain"), "{percent} % {sent}");
+    }
+}
+
+#[test]
 fn gaps_near_each_other_share_a_note_and_short_replies_make_room() {
     let messages = small_talk(600, &[]);
     for percent in [10, 25, 50] {

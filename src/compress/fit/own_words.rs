@@ -212,7 +212,7 @@ impl Fit<'_, '_, '_> {
         selector: &mut Selector<'_>,
         pins: &[Pin],
         (typed, often, are_many): (&[f32], f32, bool),
-        asked_for: &[(usize, usize)],
+        asked_for: (&[(usize, usize)], &[usize]),
         keeps_newest: bool,
     ) -> bool {
         let mut newest = if keeps_newest { self.tier_tokens(Tier::Newest) } else { 0.0 };
@@ -380,11 +380,15 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Takes what the request asks for by name, up to its share of the room.
-    fn take_asked_for(&self, selector: &mut Selector<'_>, asked_for: &[(usize, usize)]) {
+    /// Takes what the request asks for by name, parts and groups, up to its share of the room.
+    fn take_asked_for(&self, selector: &mut Selector<'_>, (parts, groups): (&[(usize, usize)], &[usize])) {
         let limit = self.limit(selector, ASKED_SHARE);
-        for &(block, part) in asked_for {
+        for &(block, part) in parts {
             selector.take_within(limit, |selector| selector.take_part(block, part));
+        }
+        let limit = limit.max((selector.used() + LEAST_ASKED).min(self.room));
+        for &group in groups {
+            selector.take_within(limit, |selector| selector.take_whole(group));
         }
     }
 
@@ -454,6 +458,9 @@ impl Fit<'_, '_, '_> {
         of_piece * count(bytes) / count(self.draft.text(entry, piece).len().max(1))
     }
 }
+
+/// Tokens that these groups may have in a small room, too: a call with its short result.
+const LEAST_ASKED: f32 = 128.0;
 
 /// Most bytes of a label.
 const LABEL_BYTES: usize = 40;

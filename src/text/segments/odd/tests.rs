@@ -456,3 +456,48 @@ fn cells_of_any_number_of_words_are_compared() {
         assert!(odd.len() < 8, "{separator:?} {odd:?}");
     }
 }
+
+/// Returns the odd lines of a text.
+fn odd_lines(text: &str) -> Vec<&str> {
+    let units = units(text, false, |_| 0);
+    odd(text, &units).into_iter().map(|i| units[i].line(text)).collect()
+}
+
+#[test]
+fn a_few_blocks_are_compared_line_by_line() {
+    let block = |i: usize| {
+        let (rows, state) = if i == 6 { (0, "off") } else { (10_000 + i * 7_919 % 80_000, "zstd") };
+        format!("=== job_{i} ===\nrows      {rows}\ncompression {state} inherited\n")
+    };
+    let text: String = (0..14).map(block).collect();
+    assert_eq!(odd_lines(&text), ["rows      0", "compression off inherited"]);
+}
+
+#[test]
+fn what_is_all_but_full_is_odd_where_nothing_else_is() {
+    let disks = |of: fn(usize) -> usize| {
+        let disk = |i: usize| format!("/dev/vg1-{i:02}  {}G {}% /srv/{i}\n", 200 + i % 3 * 200, of(i));
+        (0..22).map(disk).collect::<String>()
+    };
+    assert_eq!(odd_lines(&disks(|i| if i == 9 { 99 } else { 40 + i * 17 % 49 })).len(), 1);
+    assert!(odd_lines(&disks(|i| 60 + i * 17 % 40)).is_empty());
+}
+
+#[test]
+fn a_header_of_single_blanks_makes_no_text_of_numbers() {
+    let row =
+        |i: usize| format!("queue_{i}.jobs      {}   {}   running\n", if i == 9 { 48_112 } else { i * 7 % 20 }, i % 4);
+    let text = format!("name     messages    consumers state\n{}", (0..26).map(row).collect::<String>());
+    assert!(odd_lines(&text).iter().any(|line| line.contains("48112")), "{:?}", odd_lines(&text));
+}
+
+#[test]
+fn the_frame_of_rows_hides_no_row_among_them() {
+    let row = |i: usize| {
+        let state = if i == 31 { "SKIPPED (needs STRIPE_KEY)" } else { "PASSED" };
+        format!("tests/test_{}.py::test_{i} {state} [{:3}%]\n", i % 5, i * 100 / 64)
+    };
+    let head = "======= test session starts =======\nplatform linux -- Python 3.12.3\ncollected 64 items\n\n";
+    let text = format!("{head}{}\n===== 63 passed, 1 skipped in 4.21s =====", (0..64).map(row).collect::<String>());
+    assert!(odd_lines(&text).iter().any(|line| line.contains("SKIPPED")), "{:?}", odd_lines(&text));
+}
