@@ -184,10 +184,12 @@ impl Documents {
                 found.extend(has(&analysis.terms[range]).map(|has| (has, document, block, part)));
             }
         }
-        if found.len() + whole.len() > MOST_PARTS {
+        if whole.len() <= MOST_PARTS {
+            self.asked_groups.extend(whole.into_iter().rev().map(|document| self.groups[document]));
+        }
+        if found.len() > MOST_PARTS {
             return;
         }
-        self.asked_groups.extend(whole.into_iter().rev().map(|document| self.groups[document]));
         found.sort_unstable_by(|one, other| other.cmp(one));
         for (_, document, block, part) in found {
             self.asked_for.extend(self.part_and_below(draft, (document, block, part), asked));

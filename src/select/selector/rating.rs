@@ -5,7 +5,7 @@ use crate::text::estimate::count;
 use crate::text::segments::Class;
 
 use super::super::queue::Choice;
-use super::super::scoring::{Author, Document, Scoring};
+use super::super::scoring::{ANSWERS, Author, Document, Scoring};
 use super::{Selector, Unit};
 
 /// The worth of a part; computed once, for parts are rated again and again.
@@ -136,7 +136,12 @@ impl Selector<'_> {
             Rating::of(self.scoring, document, (0, Class::Plain), Crowds::default(), false).worth(named)
         };
         let documents: f32 = frame.documents.iter().map(of_passage).sum();
-        let strikes = frame.strikes * STRIKES;
+        // What answers stands out, too: no part of such a group can stay alone.
+        let results =
+            frame.documents.iter().filter(|&&document| self.scoring.documents()[document].author == Author::Result);
+        let answers =
+            results.map(|&document| self.scoring.relevance(document, 0) / ANSWERS).fold(0.0, f32::max).min(1.0);
+        let strikes = (frame.strikes + answers) * STRIKES;
         documents + strikes + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
     }
 
