@@ -127,7 +127,8 @@ impl Documents {
     }
 
     /// Finds the parts that have at least half of the `rare` terms of the question; with `cuts_of` in what is said, too, which is cut
-    /// around its sentences. Of a result that its call or its first line names, those with the other terms: `total` in agg.py.
+    /// around its sentences. Of a result that its call or its first line names, those with the other terms: `total` in agg.py. Of short
+    /// results, which have no parts, the groups.
     fn find_named(
         &mut self,
         draft: &Draft<'_, '_>,

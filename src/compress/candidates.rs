@@ -24,8 +24,8 @@ const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
 /// Shorter results that say what their call made are never cut, either, but in the newest group.
 const MIN_CUT_RECEIPT: Tokens = Tokens(160);
 
-/// Groups whose results have fewer together stay or go with these. Of 24 results of 10 to 60 tokens 0 to 5 were whole at half of the tokens, now 2 to 7, and
-/// of recorded runs .763 and .909 of what is used next stays at 25 and 50 % in place of .761 and .909.
+/// Groups whose results have fewer together stay or go with these. Of 24 results of 10 to 60 tokens 0 to 5 are whole at half of the
+/// tokens without this, with it 2 to 7; of recorded runs .761 and .763 of what is used next stays at 25 %.
 const MIN_CUT_RESULTS: Tokens = Tokens(80);
 
 /// Characters that each string of cut arguments keeps.

@@ -203,7 +203,7 @@ fn went_well(said: &str) -> bool {
     let small = said.to_lowercase();
     let first = small.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let is_done = first.len() > 3 && first.ends_with("ed") && !UNDONE.contains(&first) && !small.contains(" not ");
-    is_done || SUCCESS.iter().any(|sign| small.contains(sign))
+    is_done || SUCCESS.iter().any(|sign| small.contains(sign)) && !small.contains("unsuccess")
 }
 
 /// Returns the first words of a sentence.
@@ -434,6 +434,10 @@ mod tests {
         let line = |result: &str| call_line("exec", r#"{"command": "ufw delete allow 3201"}"#, Some(result));
         for (result, outcome) in [
             ("Could not delete non-existent rule", "(Could not delete non-existent rule)"),
+            (
+                "The attempt to lock it was unsuccessful, so all is as before.",
+                "(The attempt to lock it was unsuccessful, so all…)",
+            ),
             (
                 "Nothing was changed because the maintenance lock is set by greta since 14:02.",
                 "(Nothing was changed because the maintenance…)",
