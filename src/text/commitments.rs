@@ -31,6 +31,10 @@ pub type Certainty = u8;
 pub const EDITED: Certainty = Certainty::MAX;
 /// Its start tells: "I promise".
 pub const OPENED: Certainty = 8;
+/// It sets the user a task: "Your turn. Translate the first line."
+const TASK: Certainty = 9;
+/// Most words of what says so.
+const MAX_TASK_WORDS: usize = 5;
 /// A word in it: "so it's settled".
 const WORDED: Certainty = 2;
 /// It is said in the first person, or of what is the user's.
@@ -46,6 +50,8 @@ const FIGURED: Certainty = 1;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Start,
+    /// As a start, to the end of its paragraph.
+    Task,
     Anywhere,
     First,
     /// Says nothing, though other words would.
@@ -72,23 +78,29 @@ impl Phrase {
 /// The phrases of `commitments.tsv`.
 struct Lexicon {
     phrases: Phrases<Phrase>,
-    /// Starts in scripts without spaces, and words anywhere in these.
+    /// Starts in scripts without spaces, words anywhere in these, and starts of tasks.
     wide: Vec<&'static str>,
     wide_anywhere: Vec<&'static str>,
+    wide_tasks: Vec<&'static str>,
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     let mut by_first = HashMap::<_, Vec<_>, _>::default();
-    let (mut wide, mut wide_anywhere) = (Vec::new(), Vec::new());
+    let (mut wide, mut wide_anywhere, mut wide_tasks) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, phrases) in include_str!("commitments.tsv").lines().filter_map(|row| row.split_once('\t')) {
         let phrases = phrases.split(", ");
         let kind = match kind {
             "start" => Kind::Start,
+            "task" => Kind::Task,
             "any" => Kind::Anywhere,
             "first" => Kind::First,
             "filler" => Kind::Filler,
             "wide" => {
                 wide.extend(phrases);
+                continue;
+            }
+            "wide-task" => {
+                wide_tasks.extend(phrases);
                 continue;
             }
             "wide-any" => {
@@ -105,7 +117,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             by_first.entry(xxh3_64(first.as_bytes())).or_default().push(phrase);
         }
     }
-    Lexicon { phrases: Phrases::new(by_first), wide, wide_anywhere }
+    Lexicon { phrases: Phrases::new(by_first), wide, wide_anywhere, wide_tasks }
 });
 
 /// A sentence that may commit the model.
@@ -142,7 +154,9 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
         }
         let (worded, counts) = (worded(said), counts(said));
         if worded >= OPENED {
-            return Some(Commitment { certainty: worded, range, counts });
+            let line = if worded == TASK { paragraph_end(text, range.start) } else { range.end };
+            let end = text.floor_char_boundary(line.min(range.start + MAX_BYTES)).max(range.end);
+            return Some(Commitment { certainty: worded, range: range.start..end, counts });
         }
         let is_apart = has_paragraphs && said.len() <= MAX_APART_BYTES && ends(said) && stands_alone(text, &range);
         let certainty = match worded + if is_apart { APART } else { 0 } {
@@ -153,6 +167,11 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
         };
         (!is_asked(said)).then_some(Commitment { certainty, range, counts })
     })
+}
+
+/// Returns the end of the paragraph of a line.
+fn paragraph_end(text: &str, at: usize) -> usize {
+    text[at..].find("\n\n").map_or(text.len(), |end| at + end)
 }
 
 static STOP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| stop_words().collect());
@@ -225,7 +244,11 @@ fn ends(said: &str) -> bool {
 fn worded(said: &str) -> Certainty {
     let said = said.trim_start_matches(|c: char| "*_-#>• ".contains(c));
     let is_wide = said.contains(|c: char| c >= FIRST_WIDE);
-    if is_wide && LEXICON.wide.iter().any(|start| said.starts_with(start)) {
+    let begins = |starts: &[&str]| is_wide && starts.iter().any(|start| said.starts_with(start));
+    if begins(&LEXICON.wide_tasks) {
+        return TASK;
+    }
+    if begins(&LEXICON.wide) {
         return OPENED;
     }
     let lower = said.to_lowercase().replace('’', "'");
@@ -237,6 +260,10 @@ fn worded(said: &str) -> Certainty {
     };
     if has(&words, Kind::Filler) {
         words.remove(0);
+    }
+    let lead = lower.split([':', '.', '!', '：']).next().unwrap_or_default();
+    if has(&words, Kind::Task) && lead.len() < lower.len() && lead.split(' ').count() <= MAX_TASK_WORDS {
+        return TASK;
     }
     if has(&words, Kind::Start) {
         return OPENED;
@@ -278,6 +305,23 @@ mod tests {
             let found: Vec<&str> = find(&text).map(|found| text[found.range].trim()).collect();
             assert_eq!(found, [said]);
         }
+    }
+
+    #[test]
+    fn a_task_is_its_whole_paragraph() {
+        for task in [
+            "**Exercise.** Translate: \"Agricola hastas vidit.\" Take your time.",
+            "Your turn. How many moles are in 40 g of chalk?",
+            "Here is your exercise: A shop sells 90 pencils. How many boxes?",
+            "Aufgabe: Setze den Satz ins Passiv. Du hast Zeit.",
+            "轮到你了：把第一句翻译成英文。不用急。",
+        ] {
+            let text = format!("It is late.\n\n{task}\n\nThe sun sets.");
+            let found =
+                find(&text).find(|found| found.certainty == TASK).map(|found| text[found.range].trim().to_owned());
+            assert_eq!(found.as_deref(), Some(task));
+        }
+        assert!(find("Your turn to pay comes on the fifth day of each month.").all(|found| found.certainty < TASK));
     }
 
     #[test]
