@@ -23,9 +23,6 @@ const MAX_BYTES: usize = 600;
 const MANY: usize = 8;
 const USUAL: f32 = 0.75;
 
-/// How much one of a usual form stands out by its numbers, beside one that failed.
-const ODD: f32 = 0.5;
-
 /// A short result: its group and form, and whether its call failed.
 struct Short {
     group: usize,
@@ -60,21 +57,18 @@ pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
         let usual: usize = forms.values().filter(|&&of_form| of_form >= MANY).sum();
         let has_usual = count(usual) >= count(shorts.len()) * USUAL;
         let stands_out = |short: &&Short| short.has_failed || has_usual && forms[short.form.as_str()] < MANY;
-        let found: Vec<&Short> = shorts.iter().filter(stands_out).collect();
-        let mut odd = Vec::new();
+        let mut found: Vec<&Short> = shorts.iter().filter(stands_out).collect();
         let mut by_form: BTreeMap<&str, Vec<&Short>> = BTreeMap::new();
         for short in shorts.iter().filter(|short| !short.has_failed && forms[short.form.as_str()] >= MANY) {
             by_form.entry(&short.form).or_default().push(short);
         }
         for alike in by_form.into_values() {
             let lines: Vec<String> = alike.iter().map(|short| short.line.clone()).collect();
-            odd.extend(odd_among(&lines).into_iter().map(|nth| alike[nth]));
+            found.extend(odd_among(&lines).into_iter().map(|nth| alike[nth]));
         }
-        for (those, most) in [(found, 1.0), (odd, ODD)] {
-            let strike = (CROWD / count(those.len())).min(1.0) * most;
-            for Short { group, .. } in those {
-                strikes[*group] = strikes[*group].max(strike);
-            }
+        let strike = (CROWD / count(found.len())).min(1.0);
+        for Short { group, .. } in found {
+            strikes[*group] = strikes[*group].max(strike);
         }
     }
     strikes
