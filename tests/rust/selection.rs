@@ -242,6 +242,20 @@ fn short_results_stay_with_their_calls_and_the_one_that_is_asked_for() {
 }
 
 #[test]
+fn a_short_result_with_another_number_stays_behind_many() {
+    let memory = |i: usize| {
+        let (used, swap) = if i == 9 { (15_811, 2_040) } else { (3_000 + i * 331 % 2_000, i * 7 % 40) };
+        format!("       total   used   free\nMem:   15990   {used}   {}\nSwap:  2047    {swap}   7", 15_990 - used)
+    };
+    let command = |i: usize| format!(r#"{{"command": "ssh web-{i:02} free -m"}}"#);
+    let mut made: Vec<(String, String)> = (0..24).map(|i| (command(i), memory(i))).collect();
+    made.extend((0..12).map(|i| (format!(r#"{{"command": "cat part_{i}"}}"#), Kind::Code.text(2_000, i))));
+    let calls: Vec<(&str, &str, &str)> = made.iter().map(|(call, result)| ("exec", &**call, &**result)).collect();
+    let short = text(&fit(&conversation(&calls, "Thanks. Write the report."), 25));
+    assert!(short.contains(&memory(9)), "{short}");
+}
+
+#[test]
 fn what_is_asked_for_in_words_is_found_by_them() {
     const COLOURS: [&str; 12] =
         ["red", "green", "blue", "black", "white", "grey", "brown", "pink", "golden", "orange", "purple", "silver"];

@@ -338,6 +338,12 @@ const USUAL_ERRORS: usize = 8;
 /// Bytes of a member, or of several in one piece, that are searched for keys.
 const MAX_KEY_BYTES: usize = 64;
 
+/// Returns which of some texts, each read as a line, break the pattern of the others; none without one. O(n).
+pub fn odd_among(texts: &[String]) -> Vec<usize> {
+    let lines = texts.iter().enumerate().map(|(nth, text)| (nth, text.as_str()));
+    odd::pattern_of(lines).map_or_else(Vec::new, |pattern| pattern.odd)
+}
+
 /// Returns whether a line, perhaps numbered, opens a definition in code.
 pub fn is_signature(line: &str) -> bool {
     code::is_signature(code::without_number(line).unwrap_or(line).trim())
