@@ -14,8 +14,10 @@ use crate::text::commitments::{Certainty, Commitment, EDITED, OPENED, commitment
 use crate::text::edits;
 use crate::text::envelope::{is_observation, names_speaker};
 use crate::text::estimate::count;
-use crate::text::references::{chosen_in, chosen_later};
-use crate::text::rules::{Claim, Said, Sentence, Wanted, answered_in, claim_at, raise_corrections, read, said};
+use crate::text::references::chosen_in;
+use crate::text::rules::{
+    Claim, Said, Sentence, Wanted, answered_in, chosen_again_in, claim_at, raise_corrections, read, said,
+};
 use crate::tokens::BuildMixedHasher;
 
 use super::documents::SHORT_TOKENS;
@@ -145,13 +147,13 @@ fn answered(
     text: &str,
 ) -> Option<(At, Range<usize>)> {
     let of = |(entry, piece): At| draft.text(entry, piece);
-    let item = |at: At| Some((at, chosen_in(of(at), text)?));
-    if let Some(found) = before.and_then(item) {
+    let again = |at: At| Some((at, chosen_again_in(of(at), text)?));
+    if before.is_some_and(|at| chosen_in(of(at), text).is_some()) {
         *list = before;
+    } else if let Some(found) = list.and_then(again) {
         return Some(found);
     }
-    let later = |at: At| Some((at, chosen_later(of(at), text)?));
-    list.and_then(later).or_else(|| before.and_then(|at| Some((at, answered_in(of(at), text)?))))
+    before.and_then(|at| Some((at, answered_in(of(at), text)?)))
 }
 
 /// Returns the sentences that may commit the model and are rare in what it says in `texts`, the most certain ones at least beside a
@@ -189,21 +191,20 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
 /// Returns the newest sentences that count what a few of the model's texts do: "After that, 260 euros remain." behind "You have 754
 /// euros left."
 fn newest_counts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
-    let mut counted: HashMap<u64, (usize, At, Commitment), BuildMixedHasher> = HashMap::default();
-    for &(entry, piece) in texts {
-        let found = commitments(draft.text(entry, piece));
-        for (unit, sentence) in
-            found.iter().flat_map(|sentence| sentence.counts.iter().map(move |unit| (*unit, sentence)))
-        {
-            let (texts, last, newest) = counted.entry(unit).or_insert_with(|| (0, (usize::MAX, 0), sentence.clone()));
-            *texts += usize::from(*last != (entry, piece));
-            (*last, *newest) = ((entry, piece), sentence.clone());
+    let mut counted = HashMap::<u64, (usize, Option<_>), BuildMixedHasher>::default();
+    for &at in texts {
+        for sentence in commitments(draft.text(at.0, at.1)).iter() {
+            for unit in sentence.counts.into_iter().filter(|unit| *unit != 0) {
+                let (texts, newest) = counted.entry(unit).or_default();
+                *texts += usize::from(newest.as_ref().is_none_or(|(last, _)| *last != at));
+                *newest = Some((at, sentence.clone()));
+            }
         }
     }
-    counted.remove(&0);
+    let few = counted.into_values().filter(|(texts, _)| (2..=MOST_COUNTS).contains(texts));
     let is_long = |(entry, piece): At| draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS;
-    let newest = counted.into_values().filter(|(texts, at, _)| (2..=MOST_COUNTS).contains(texts) && is_long(*at));
-    newest.map(|(_, at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
+    let newest = few.filter_map(|(_, newest)| newest).filter(|(at, _)| is_long(*at));
+    newest.map(|(at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
 }
 
 /// Returns whether a sentence is in what a text changes.

@@ -26,7 +26,7 @@ use claim::claim;
 use forms::Form;
 use lexicon::words;
 
-pub use answers::answered_in;
+pub use answers::{answered_in, chosen_again_in};
 pub use claim::{Claim, is_asked, is_firm, read};
 pub use corrections::{Wanted, raise_corrections};
 pub use typed::typed;

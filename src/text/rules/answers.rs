@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::claim::is_asked;
 use super::typed::typed;
 use super::{Claim, Said};
-use crate::text::references::chosen_in;
+use crate::text::references::{chosen_in, chosen_later};
 use crate::text::sentences::sentences;
 
 /// Most bytes of an answer, and of a question.
@@ -177,9 +177,18 @@ impl Said {
 /// Returns what a short answer is to in a text of the model before it: the item that it chooses, else the question at its end; of one
 /// that says yes or no the last question that it may answer. O(n).
 pub fn answered_in(text: &str, answer: &str) -> Option<Range<usize>> {
-    let item = chosen_in(text, answer);
-    let item = item.map(|at| at.start..text.floor_char_boundary(at.end.min(at.start + MAX_QUESTION_BYTES)));
+    let item = chosen_in(text, answer).map(|at| start_of(text, &at));
     item.or_else(|| question_in(text)).or_else(|| if assents(answer) { last_question(text) } else { None })
+}
+
+/// Returns the item that a short answer chooses later from a list in a text of the model. O(n).
+pub fn chosen_again_in(list: &str, answer: &str) -> Option<Range<usize>> {
+    chosen_later(list, answer).map(|at| start_of(list, &at))
+}
+
+/// Returns what is shown of an item.
+fn start_of(text: &str, item: &Range<usize>) -> Range<usize> {
+    item.start..text.floor_char_boundary(item.end.min(item.start + MAX_QUESTION_BYTES))
 }
 
 /// Returns whether an answer says no more than yes or no.
