@@ -186,7 +186,7 @@ impl Documents {
             }
         }
         if whole.len() <= MOST_PARTS {
-            self.asked_groups.extend(whole.into_iter().rev().map(|document| self.groups[document]));
+            self.asked_whole.extend(whole.into_iter().rev().map(|document| self.places[document].entry));
         }
         if found.len() > MOST_PARTS {
             return;
@@ -202,7 +202,7 @@ impl Documents {
                 continue;
             }
             let Some(block) = self.places[document].block else {
-                self.asked_groups.push(self.groups[document]);
+                self.asked_whole.push(self.places[document].entry);
                 continue;
             };
             let analysis = &self.documents[document].analysis;

@@ -44,7 +44,7 @@ pub fn candidates(
         let Some(tier) = protection.tiers[position] else { continue };
         let results = (group.start..group.end).filter(|&index| draft.is_result(index));
         let results = results.flat_map(|index| &draft.entries[index].pieces).map(|piece| piece.tokens);
-        let is_short = tier != Tier::Newest && results.sum::<Tokens>() < MIN_CUT_RESULTS;
+        let is_short = results.sum::<Tokens>() < MIN_CUT_RESULTS;
         for index in group.start..group.end {
             let entry = &draft.entries[index];
             if entry.dropped.is_none() {

@@ -61,10 +61,8 @@ pub struct Documents {
     /// Blocks and parts that have what the request asks for by name, then what the model announces: most of it first,
     /// then newest first.
     pub asked_for: Vec<(usize, usize)>,
-    /// Groups with short texts of that kind, which stay whole or not at all, newest first.
-    pub asked_groups: Vec<usize>,
-    /// By document: its group.
-    pub groups: Vec<usize>,
+    /// Entries with short texts of that kind, whose groups stay whole or not at all, newest first.
+    pub asked_whole: Vec<usize>,
 }
 
 /// A sentence of the user that holds from then on.
@@ -268,7 +266,6 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             analysis,
         });
         self.documents.places.push(place);
-        self.documents.groups.push(group);
         self.cuts_of.push(cuts);
         Some((self.documents.documents.len() - 1, form))
     }

@@ -199,10 +199,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             often,
             are_many,
             asked_for,
-            asked_groups,
-            ..
+            asked_whole,
         } = Documents::of(self.draft, self.protection, &self.candidates);
-        let asked_for = (&*asked_for, &*asked_groups);
+        let asked_for = (&*asked_for, &*asked_whole);
         self.places = places;
         self.strikes = frames.iter().map(|frame| frame.strikes).collect();
         self.before = self.texts_before(&blocks, &documents);

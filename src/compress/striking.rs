@@ -26,11 +26,10 @@ const USUAL: f32 = 0.75;
 /// How much one of a usual form stands out by its numbers, beside one that failed.
 const ODD: f32 = 0.5;
 
-/// A short result: its group and form, and whether its call failed.
-struct Short {
+/// A short result: its group and text, and whether its call failed.
+struct Short<'t> {
     group: usize,
-    form: String,
-    line: String,
+    text: &'t str,
     has_failed: bool,
 }
 
@@ -40,34 +39,30 @@ pub fn striking(draft: &Draft<'_, '_>, groups: &[Group]) -> Vec<f32> {
     if !is_on(Mechanism::Striking) {
         return strikes;
     }
-    let mut by_tool: HashMap<&str, Vec<Short>> = HashMap::new();
+    let mut by_tool: HashMap<&str, Vec<Short<'_>>> = HashMap::new();
     for (group, range) in groups.iter().enumerate() {
         for entry in (range.start..range.end).filter(|&entry| draft.is_result(entry)) {
             let tool = draft.call(entry).and_then(|call| call.name.as_ref()).map_or("", Text::as_str);
             let text = draft.sole_piece(entry).map(|piece| draft.text(entry, piece));
             if let Some(text) = text.filter(|text| text.len() <= MAX_BYTES) {
-                let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                let short = Short { group, form: form(text), line, has_failed: has_failed(text) };
-                by_tool.entry(tool).or_default().push(short);
+                by_tool.entry(tool).or_default().push(Short { group, text, has_failed: has_failed(text) });
             }
         }
     }
     for shorts in by_tool.into_values().filter(|shorts| shorts.len() >= MANY) {
-        let mut forms: HashMap<&str, usize> = HashMap::new();
+        let mut by_form: BTreeMap<String, Vec<&Short<'_>>> = BTreeMap::new();
         for short in &shorts {
-            *forms.entry(&short.form).or_default() += 1;
+            by_form.entry(form(short.text)).or_default().push(short);
         }
-        let usual: usize = forms.values().filter(|&&of_form| of_form >= MANY).sum();
-        let has_usual = count(usual) >= count(shorts.len()) * USUAL;
-        let stands_out = |short: &&Short| short.has_failed || has_usual && forms[short.form.as_str()] < MANY;
-        let found: Vec<&Short> = shorts.iter().filter(stands_out).collect();
+        let (usual, others): (Vec<_>, Vec<_>) = by_form.into_values().partition(|alike| alike.len() >= MANY);
+        let has_usual = count(usual.iter().map(Vec::len).sum()) >= count(shorts.len()) * USUAL;
+        let mut found: Vec<&Short<'_>> = shorts.iter().filter(|short| short.has_failed).collect();
+        found.extend(others.into_iter().flatten().filter(|short| has_usual && !short.has_failed));
         let mut odd = Vec::new();
-        let mut by_form: BTreeMap<&str, Vec<&Short>> = BTreeMap::new();
-        for short in shorts.iter().filter(|short| !short.has_failed && forms[short.form.as_str()] >= MANY) {
-            by_form.entry(&short.form).or_default().push(short);
-        }
-        for alike in by_form.into_values() {
-            let lines: Vec<String> = alike.iter().map(|short| short.line.clone()).collect();
+        for mut alike in usual {
+            alike.retain(|short| !short.has_failed);
+            let line = |short: &&Short<'_>| short.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines: Vec<String> = alike.iter().map(line).collect();
             odd.extend(odd_among(&lines).into_iter().map(|nth| alike[nth]));
         }
         for (those, most) in [(found, 1.0), (odd, ODD)] {

@@ -12,7 +12,7 @@ use super::bytes::{FIRST_WIDE, has_digit};
 use super::conclusions::announces;
 use super::phrases::Phrases;
 use super::rules::{is_asked, stands_alone};
-use super::sentences::sentences;
+use super::sentences::{paragraph_end, sentences};
 use super::stop_list::stop_words;
 use crate::cache::{Allowance, COMMITMENTS};
 use crate::tokens::ContentMemory;
@@ -167,11 +167,6 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
         };
         (!is_asked(said)).then_some(Commitment { certainty, range, counts })
     })
-}
-
-/// Returns the end of the paragraph of a line.
-fn paragraph_end(text: &str, at: usize) -> usize {
-    text[at..].find("\n\n").map_or(text.len(), |end| at + end)
 }
 
 static STOP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| stop_words().collect());

@@ -245,6 +245,13 @@ fn is_in_brackets(before: &str, behind: &str) -> bool {
     is_open && far.find(['(', ')', '\n']).is_some_and(|at| far[at..].starts_with(')'))
 }
 
+/// Returns the end of the paragraph behind `at`.
+pub fn paragraph_end(text: &str, at: usize) -> usize {
+    let behind = &text[at..];
+    let start = behind.len() - behind.trim_start().len();
+    behind[start..].find("\n\n").map_or(text.len(), |end| at + start + end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::sentences;

@@ -380,15 +380,15 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Takes what the request asks for by name, parts and groups, up to its share of the room.
-    fn take_asked_for(&self, selector: &mut Selector<'_>, (parts, groups): (&[(usize, usize)], &[usize])) {
+    /// Takes what the request asks for by name, parts and the groups of entries, up to its share of the room.
+    fn take_asked_for(&self, selector: &mut Selector<'_>, (parts, whole): (&[(usize, usize)], &[usize])) {
         let limit = self.limit(selector, ASKED_SHARE);
         for &(block, part) in parts {
             selector.take_within(limit, |selector| selector.take_part(block, part));
         }
         let limit = limit.max((selector.used() + LEAST_ASKED).min(self.room));
-        for &group in groups {
-            selector.take_within(limit, |selector| selector.take_whole(group));
+        for &entry in whole {
+            selector.take_within(limit, |selector| selector.take_whole(self.group_of(entry)));
         }
     }
 

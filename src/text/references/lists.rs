@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::words::{Sign, WORDS};
 use crate::text::bytes::lines;
-use crate::text::sentences::sentences;
+use crate::text::sentences::{paragraph_end, sentences};
 
 /// An item of a list, as it is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,9 +187,9 @@ const GOING_ON: [&str; 24] = [
 fn in_prose(text: &str) -> Option<List> {
     let mut list = List::new();
     for at in sentences(text) {
-        let said = text[at.clone()].trim_start().to_lowercase();
-        let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-        let places = WORDS.of_word(first).chain(WORDS.wide_in(first).map(|(_, sign)| sign));
+        let said = text[at.clone()].trim_start();
+        let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+        let places = WORDS.of_word(&first).chain(WORDS.wide_in(&first).map(|(_, sign)| sign));
         let is_place = |wanted: usize| places.into_iter().any(|sign| sign == Sign::Place(wanted));
         let goes_on = !list.is_empty()
             && GOING_ON.iter().any(|word| first == *word || first.starts_with(word) && !word.is_ascii());
@@ -200,13 +200,6 @@ fn in_prose(text: &str) -> Option<List> {
         }
     }
     (list.len() > 1).then_some(list)
-}
-
-/// Returns the end of the paragraph behind `at`.
-fn paragraph_end(text: &str, at: usize) -> usize {
-    let behind = &text[at..];
-    let start = behind.len() - behind.trim_start().len();
-    behind[start..].find("\n\n").map_or(text.len(), |end| at + start + end)
 }
 
 /// Returns the item with a letter within a line, and all from the first: "either (a) print ads or (b) influencers".

@@ -203,9 +203,13 @@ pub fn heading(line: &str) -> Option<usize> {
 fn is_noise(line: &str) -> bool {
     let bytes = line.as_bytes();
     let is_bar = || ["█", "━━", "#####", "=====>"].iter().any(|bar| line.contains(bar));
-    let is_blob = bytes.len() > 100
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
+    let is_blob = bytes.len() > 100 && is_base64(line.trim_end_matches(['\n', '\r']));
     is_blob || (memchr(b'%', bytes).is_some() && is_bar())
+}
+
+/// Returns whether a text has only characters of Base64.
+pub fn is_base64(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
 }
 
 /// Returns the path of a hit such as `src/a.rs:12:` or `src/a.rs-12-`, and what follows.

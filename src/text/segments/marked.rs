@@ -1,6 +1,7 @@
 //! Finds what lines around it mark, or words in it: both sides of a merge conflict, the data of certificates, and when these end.
 
 use super::Class;
+use super::log::is_base64;
 use super::units::Unit;
 
 /// What opens and ends a conflict, as Git writes it, and most lines of one.
@@ -68,10 +69,9 @@ fn conflicts(text: &str, units: &[Unit], classes: &mut [Class]) {
 
 /// Returns whether a line, or a part of a long one, is nothing but data in Base64.
 fn is_encoded(line: &str) -> bool {
-    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let has = |is_of: fn(&u8) -> bool| line.bytes().any(|byte| is_of(&byte));
     line.len() >= MIN_ENCODED
-        && line.bytes().all(is_data)
+        && is_base64(line)
         && has(u8::is_ascii_uppercase)
         && has(u8::is_ascii_lowercase)
         && has(u8::is_ascii_digit)

@@ -21,6 +21,10 @@ impl Run {
     /// Returns the run at `start`; `None` if none of its letters is escaped. `is_letter` tells what else belongs to it, by the rest of
     /// the source. O(n) in it.
     pub fn of(bytes: &[u8], start: usize, is_letter: impl Fn(&[u8]) -> bool) -> Option<Self> {
+        let is_plain = |at: &usize| bytes[*at].is_ascii() && bytes[*at] != b'\\' && is_letter(&bytes[*at..]);
+        let first = (start..bytes.len()).find(|at| !is_plain(at))?;
+        // Nearly all words have none.
+        character(&bytes[first..])?;
         let mut this = Self { text: String::new(), end: start, places: Vec::new() };
         while let Some(&byte) = bytes.get(this.end) {
             if let Some((c, length)) = character(&bytes[this.end..]) {
@@ -34,7 +38,7 @@ impl Run {
                 break;
             }
         }
-        (!this.places.is_empty()).then_some(this)
+        Some(this)
     }
 
     /// Returns the position in the source of one in the text, of a run that begins at `start`.
