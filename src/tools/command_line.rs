@@ -2,63 +2,38 @@
 
 use serde_json::Value;
 
-/// Programs of a command line that look and change nothing, and what makes one of them change something all the same.
-const LOOKING: [&str; 41] = [
-    "ls",
-    "cat",
-    "head",
-    "tail",
-    "grep",
-    "rg",
-    "find",
-    "wc",
-    "file",
-    "stat",
-    "pwd",
-    "which",
-    "du",
-    "df",
-    "diff",
-    "tree",
-    "sort",
-    "uniq",
-    "cd",
-    "cut",
-    "jq",
-    "realpath",
-    "md5sum",
-    "sha256sum",
-    "uptime",
-    "free",
-    "uname",
-    "ping",
-    "whoami",
-    "id",
-    "w",
-    "ps",
-    "nproc",
-    "lscpu",
-    "lsblk",
-    "printenv",
-    "dig",
-    "nslookup",
-    "ss",
-    "netstat",
-    "vmstat",
-];
+/// Programs of a command line that look and change nothing.
+const LOOKING: &str = " \
+    ls cat head tail grep egrep fgrep zgrep zcat rg find wc file stat pwd which type du df diff cmp tree sort uniq \
+    cd cut tr nl jq column realpath readlink basename dirname md5sum sha1sum sha256sum cksum strings xxd hexdump \
+    uptime free uname ping host whoami id groups w who last ps pgrep pstree nproc lscpu lsblk lsof lspci lsusb lsmod \
+    blkid findmnt printenv dig nslookup traceroute mtr whois getent ss netstat arp vmstat iostat mpstat sensors \
+    nvidia-smi mailq true test top \
+";
 /// Programs that look where the first word behind them says so.
-const LOOKING_BY_VERB: [&str; 10] =
-    ["git", "kubectl", "docker", "podman", "helm", "systemctl", "pip", "npm", "brew", "apt"];
-const LOOKING_VERBS: [&str; 16] = [
-    "status", "log", "logs", "diff", "show", "blame", "get", "list", "ls", "describe", "ps", "images", "inspect",
-    "info", "search", "view",
-];
+const LOOKING_BY_VERB: &str = " git kubectl docker docker-compose podman helm systemctl pip pip3 npm brew apt apt-cache zpool zfs chronyc terraform ";
+const LOOKING_VERBS: &str = " \
+    status log logs diff show blame get list ls describe ps images inspect info search view top stats port version events \
+    explain freeze policy outdated is-active is-enabled is-failed list-units list-timers cat rev-parse ls-files ls-remote \
+    grep shortlog plan tracking sources \
+";
+/// Words before the verb that say of what: `docker compose ps`.
+const PARTS_OF_PROGRAMS: [&str; 3] = ["compose", "container", "image"];
 /// Options with a value before the verb.
-const BEFORE_VERB: [&str; 6] = ["-n", "--namespace", "--context", "--kubeconfig", "-C", "-H"];
+const BEFORE_VERB: [&str; 8] = ["-n", "--namespace", "--context", "--kubeconfig", "-C", "-H", "-f", "-p"];
+/// Programs that run others in a container.
+const CONTAINERS: [&str; 3] = ["docker", "podman", "kubectl"];
+/// Options of `ssh` with a value.
+const BEFORE_HOST: [&str; 8] = ["-p", "-i", "-o", "-l", "-J", "-F", "-E", "-L"];
+/// Programs that are given SQL, and how a statement begins that only looks.
+const ASKING_SQL: [&str; 4] = ["psql", "mysql", "mariadb", "sqlite3"];
+const LOOKING_SQL: [&str; 5] = ["select", "show", "describe", "\\d", "\\l"];
+/// Options that ask a program for its version.
+const VERSIONS: [&str; 5] = ["--version", "-version", "-V", "-v", "version"];
 /// Short and long options with which `curl` sends or saves something.
 const SENDING: [char; 6] = ['X', 'd', 'F', 'T', 'o', 'O'];
 const SENDING_LONG: [&str; 7] = ["data", "request", "form", "upload", "output", "remote", "json"];
-const CHANGED_BY: [&str; 7] = [">", "-delete", "-exec", "-ok", "$(", "`", " -o "];
+const CHANGED_BY: [&str; 6] = [">", "-delete", "-exec", "-ok", "$(", "`"];
 
 /// Programs that print the files that they are given, or lines of these.
 const SHOWING: [&str; 9] = ["cat", "head", "tail", "sed", "nl", "bat", "batcat", "less", "more"];
@@ -102,30 +77,89 @@ fn looks(command: &str) -> bool {
 /// Returns whether a program with its arguments changes nothing.
 fn program_looks(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
+    let has = |option: &str| arguments.iter().any(|argument| argument.starts_with(option));
     let sends = |argument: &&str| match (argument.strip_prefix("--"), argument.strip_prefix('-')) {
         (Some(long), _) => SENDING_LONG.iter().any(|sending| long.starts_with(sending)),
         (None, Some(short)) => short.contains(SENDING),
         (None, None) => false,
     };
+    let operands = || arguments.iter().filter(|argument| !argument.starts_with('-'));
     match *program {
+        _ if BEFORE_PROGRAM.contains(program) => program_looks(arguments),
+        _ if matches!(arguments, [option] if VERSIONS.contains(option)) => true,
+        "ssh" => operands_behind(arguments, &BEFORE_HOST).is_some_and(|(_, remote)| looks(&remote.join(" "))),
         // The clock is set by `-s` and by a bare number.
         "date" => arguments
             .iter()
             .all(|argument| argument.starts_with(['+', '-']) && !argument.trim_start_matches('-').starts_with('s')),
-        "curl" => !arguments.iter().any(sends),
-        _ if LOOKING_BY_VERB.contains(program) => verb(arguments).is_some_and(|verb| LOOKING_VERBS.contains(&verb)),
-        _ => LOOKING.contains(program),
+        "curl" => !arguments.iter().enumerate().any(|(at, argument)| sends(argument) && !is_discarded(arguments, at)),
+        "echo" => arguments.is_empty(),
+        "sed" => !arguments.iter().any(edits_in_place),
+        "sort" | "tree" => !has("-o") && !has("--output"),
+        "awk" => !arguments.iter().any(|argument| argument.contains("system(")),
+        "journalctl" => !has("--vacuum") && !has("--rotate"),
+        "dmesg" => !has("-c") && !has("-C") && !has("--clear"),
+        "smartctl" => !has("-t") && !has("-s"),
+        "openssl" => !has("-out") && !has("req") && !has("gen") && !has("ca"),
+        "hostname" => operands().next().is_none(),
+        "ip" => operands().nth(1).is_none_or(|verb| is_in(LOOKING_VERBS, verb)),
+        "crontab" => arguments == ["-l"],
+        _ if ASKING_SQL.contains(program) => {
+            let looks = |word: &&&str| LOOKING_SQL.iter().any(|verb| is_led_by(word, verb));
+            arguments.iter().find(looks).is_some_and(|statement| !statement.trim_end_matches(';').contains(';'))
+        }
+        _ if is_in(LOOKING_BY_VERB, program) => match operands_behind(arguments, &BEFORE_VERB) {
+            Some(("exec", behind)) if CONTAINERS.contains(program) => in_container(behind),
+            Some((part, behind)) if PARTS_OF_PROGRAMS.contains(&part) => {
+                operands_behind(behind, &BEFORE_VERB).is_some_and(|(verb, _)| is_in(LOOKING_VERBS, verb))
+            }
+            Some((verb, _)) => is_in(LOOKING_VERBS, verb),
+            None => false,
+        },
+        _ => is_in(LOOKING, program),
     }
 }
 
-/// Returns the verb of a program behind its options: `kubectl -n prod get pods`.
-fn verb<'a>(arguments: &[&'a str]) -> Option<&'a str> {
-    let mut arguments = arguments.iter();
+/// Returns whether what is run in a container changes nothing: the words behind its name.
+fn in_container(words: &[&str]) -> bool {
+    let behind = |at: usize| program_looks(&words[at + 1..]);
+    match words.iter().position(|word| *word == "--") {
+        Some(end) => behind(end),
+        None => words.iter().position(|word| !word.starts_with('-')).is_some_and(behind),
+    }
+}
+
+/// Returns whether `curl` throws away what it is told at `at` to save: `-so /dev/null`.
+fn is_discarded(arguments: &[&str], at: usize) -> bool {
+    arguments[at].trim_start_matches('-').trim_start_matches(['s', 'S', 'k', 'L']) == "o"
+        && arguments.get(at + 1) == Some(&"/dev/null")
+}
+
+fn edits_in_place(option: &&str) -> bool {
+    match option.strip_prefix("--") {
+        Some(long) => long.starts_with("in-place"),
+        None => option.starts_with('-') && option.contains('i'),
+    }
+}
+
+/// Returns whether a text begins with a word, whatever its case.
+fn is_led_by(text: &str, word: &str) -> bool {
+    text.trim_start().get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+/// Returns whether a word stands in a list of words between blanks.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|listed| listed == word)
+}
+
+/// Returns the first word of a program's arguments that is no option, and those behind it: `kubectl -n prod get pods`.
+fn operands_behind<'w, 'a>(arguments: &'w [&'a str], with_value: &[&str]) -> Option<(&'a str, &'w [&'a str])> {
+    let mut at = 0;
     loop {
-        match *arguments.next()? {
-            option if BEFORE_VERB.contains(&option) => _ = arguments.next()?,
-            option if option.starts_with('-') => {}
-            verb => return Some(verb),
+        match *arguments.get(at)? {
+            option if with_value.contains(&option) => at += 2,
+            option if option.starts_with('-') => at += 1,
+            operand => return Some((operand, &arguments[at + 1..])),
         }
     }
 }
@@ -175,13 +209,9 @@ fn edited(words: &[Option<String>]) -> Vec<String> {
         let mut part = part.iter().flatten().map(String::as_str);
         let Some(program) = part.next() else { continue };
         let (options, operands): (Vec<&str>, Vec<&str>) = part.partition(|word| word.starts_with('-'));
-        let is_in_place = |option: &&str| match option.strip_prefix("--") {
-            Some(long) => long.starts_with("in-place"),
-            None => option.contains('i'),
-        };
         if SHELLS.contains(&program) && options.iter().any(|option| option.ends_with('c')) {
             files.extend(operands.first().map(|line| edited(&self::words(line))).unwrap_or_default());
-        } else if EDITORS.contains(&program) && options.iter().any(is_in_place) {
+        } else if EDITORS.contains(&program) && options.iter().any(edits_in_place) {
             // The first one says what is done.
             files.extend(operands.iter().skip(1).map(|file| (*file).to_owned()));
         }
@@ -319,6 +349,20 @@ mod tests {
             "kubectl get pods -n prod",
             "kubectl -n logs --context=eu get pods",
             "git -C /srv/a --no-pager log -3",
+            "kubectl get pods -A -o wide",
+            "kubectl -n prod exec -it web-0 -c app -- cat /etc/hosts",
+            "docker exec -it db ls /var/lib",
+            "docker compose -f prod.yml ps",
+            "ssh db-07 df -h / | tail -1",
+            "ssh -p 2222 -i key ops@db-07 'df -h | grep /srv; uptime'",
+            "sudo journalctl -u nginx --since today | sed -n 1,20p",
+            "ps -eo pid,comm --sort=-rss | awk '{print $1}'",
+            "psql -h db -c \"SELECT count(*) FROM users;\"",
+            "ip -br addr",
+            "nginx -v",
+            "echo | openssl s_client -connect a:443 2>/dev/null | openssl x509 -noout -enddate",
+            "curl -so /dev/null -w '%{http_code} %{time_total}' https://a.example.org/health",
+            "python3 --version",
         ] {
             assert!(looks(command), "{command}");
         }
@@ -361,10 +405,27 @@ mod tests {
             "date --set=10:00",
             "curl -sX POST https://pay.me",
             "curl --data a=1 https://pay.me",
+            "curl -so page.html https://a.example.org",
+            "curl -o /dev/null -d a=1 https://pay.me",
             "git commit -m status",
             "git -C /w push",
             "kubectl delete pod a",
             "docker",
+            "docker exec db rm -rf /var/lib",
+            "docker exec -it db",
+            "docker compose up -d",
+            "kubectl exec web-0 -- sh -c reboot",
+            "ssh db-07",
+            "ssh db-07 reboot",
+            "ssh db-07 'uptime; systemctl restart nginx'",
+            "sudo rm -rf x",
+            "sudo",
+            "journalctl --vacuum-time=1d",
+            "sed -i s/a/b/ x",
+            "psql -c 'select 1; delete from users'",
+            "psql -c 'drop table users'",
+            "ip link set eth0 down",
+            "crontab new.txt",
         ] {
             assert!(!looks(command), "{command}");
         }

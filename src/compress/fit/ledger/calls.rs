@@ -28,15 +28,16 @@ impl Fit<'_, '_, '_> {
         self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
-    /// Lists look-ups before the last round in at most `room`, newest first. Names give way, last listed first, down to
+    /// Lists look-ups before the last round in at most `room`, those that stand out first, then newest first. Names give way, last listed first, down to
     /// their share of `tokens`.
     pub fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32, room: f32) {
         let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
         let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
         let mut too_long = 0;
         let groups = self.protection.tier(Tier::Older).rev().filter(|(position, _)| !selector.is_open(*position));
-        let calls: Vec<(Option<usize>, usize)> =
+        let mut calls: Vec<(Option<usize>, usize)> =
             groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (Some(at), entry))).collect();
+        calls.sort_by_key(|(group, _)| group.is_none_or(|group| self.strikes[group] <= 0.0));
         let earlier = (0..self.earlier.lookups.len()).rev().map(|nth| (None, nth));
         for (group, at) in calls.into_iter().chain(earlier) {
             if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
@@ -150,7 +151,7 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Lists the calls of groups that have no line yet, of older groups those that changed something, in at most `left`
-    /// tokens: first what stands out and what changed something, then look-ups, as far as they leave `to_others`; returns what is left.
+    /// tokens: first what stands out, then what changed something, then look-ups, as far as they leave `to_others`; returns what is left.
     fn list_lines_in(&mut self, groups: &[usize], mut left: f32, to_others: f32) -> f32 {
         let listed: HashSet<usize> = self.listed.lines.iter().map(|line| line.entry).collect();
         let entries = |&group: &usize| {
@@ -166,7 +167,8 @@ impl Fit<'_, '_, '_> {
             self.strikes[group] <= 0.0 && !self.draft.entries[entry].effect.is_changing()
         };
         let (lookups, first): (Vec<_>, Vec<_>) = groups.iter().flat_map(entries).filter(is_listed).partition(is_lookup);
-        let first = first.into_iter().map(|call| (call, 0.0));
+        let (odd, changes): (Vec<_>, Vec<_>) = first.into_iter().partition(|(group, _)| self.strikes[*group] > 0.0);
+        let first = odd.into_iter().chain(changes).map(|call| (call, 0.0));
         for ((group, entry), keeps) in first.chain(lookups.into_iter().map(|call| (call, to_others))) {
             if left > keeps {
                 let Some(text) = self.line(entry) else { continue };
