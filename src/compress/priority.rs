@@ -92,7 +92,7 @@ mod tests {
             (result("a.py b.py"), Effect::LooksUp, Priority::Low),
             (result("a.py must.py"), exec("ls -la"), Priority::Low),
             (result("a.py must.py"), exec("tree src"), Priority::Low),
-            (result("a.py b.py"), exec("lsof -i"), Priority::Normal),
+            (result("a.py b.py"), exec("lsx -i"), Priority::Normal),
             (result("done"), exec("make"), Priority::Normal),
             (result("重要：备份失败"), exec("make"), Priority::High),
             (result("重要：备份失败"), exec("find . -delete"), Priority::High),

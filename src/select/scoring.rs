@@ -121,7 +121,7 @@ pub struct Scoring {
     covered: Vec<Covered>,
     /// By message: relevance of its words, from 0 to 1.
     said: Vec<f32>,
-    /// By document: whether it is a reply that is repeated again and again.
+    /// By document: whether it is a reply that is repeated again and again, or a result that a later one repeats.
     repeats: Vec<bool>,
     messages: usize,
     /// Factor of a term's worth once a kept text has it.
@@ -320,6 +320,11 @@ impl Scoring {
     /// Returns whether a message in words says next to nothing: "OK.", "Got it, thanks.", or a reply that the model repeats.
     pub fn says_little(&self, document: usize) -> bool {
         self.documents[document].analysis.terms.len() <= CURT || self.repeats[document]
+    }
+
+    /// Returns whether a later result says the same.
+    pub fn is_repeated(&self, document: usize) -> bool {
+        self.repeats[document]
     }
 
     /// Returns the names that no kept text has, each at its last mention. O(mentions).

@@ -1,6 +1,6 @@
-//! Finds replies that are repeated again and again: "Okay, I have noted that down."
+//! Finds replies that are repeated again and again: "Okay, I have noted that down."; and results that a later one repeats.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::text::terms::{ShortTerm, TermKind};
 
@@ -13,7 +13,7 @@ const MAX_TERMS: usize = 24;
 const OFTEN: u32 = 4;
 
 /// Returns by document whether it is such a reply, numbers aside; the newest with a number is none, for it says how things stand:
-/// "You have 31 gold left." O(terms of short replies).
+/// "You have 31 gold left." Or a result whose terms a later one has. O(terms of short replies and results).
 pub fn repeats(documents: &[Document]) -> Vec<bool> {
     // By form: how often, and the newest.
     let mut known: HashMap<u64, (u32, usize)> = HashMap::new();
@@ -26,6 +26,13 @@ pub fn repeats(documents: &[Document]) -> Vec<bool> {
     let mut repeats: Vec<bool> = forms.iter().map(is_often).collect();
     for (_, newest) in known.into_values() {
         repeats[newest] &= !documents[newest].analysis.terms.iter().any(is_number);
+    }
+    let mut later = HashSet::new();
+    for (at, document) in documents.iter().enumerate().rev() {
+        let terms = &document.analysis.terms;
+        if document.author == Author::Result {
+            repeats[at] = !later.insert(hash(terms.iter()));
+        }
     }
     repeats
 }
@@ -40,6 +47,9 @@ fn form(document: &Document) -> Option<u64> {
     if document.author != Author::Assistant || terms.len() > MAX_TERMS {
         return None;
     }
-    let said = terms.iter().filter(|term| !is_number(term));
-    Some(said.fold(0, |hash: u64, term| (hash.rotate_left(5) ^ term.hash()).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    Some(hash(terms.iter().filter(|term| !is_number(term))))
+}
+
+fn hash<'t>(terms: impl Iterator<Item = &'t ShortTerm>) -> u64 {
+    terms.fold(0, |hash: u64, term| (hash.rotate_left(5) ^ term.hash()).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }

@@ -137,8 +137,9 @@ impl Selector<'_> {
         };
         let documents: f32 = frame.documents.iter().map(of_passage).sum();
         // What answers stands out, too: no part of such a group can stay alone.
+        let is_result = |document: &usize| self.scoring.documents()[*document].author == Author::Result;
         let results =
-            frame.documents.iter().filter(|&&document| self.scoring.documents()[document].author == Author::Result);
+            frame.documents.iter().filter(|document| is_result(document) && !self.scoring.is_repeated(**document));
         let answers =
             results.map(|&document| self.scoring.relevance(document, 0) / ANSWERS).fold(0.0, f32::max).min(1.0);
         let strikes = (frame.strikes + answers) * STRIKES;
