@@ -9,6 +9,7 @@ mod claim;
 mod corrections;
 mod forms;
 mod lexicon;
+mod others;
 mod signs;
 mod typed;
 
@@ -25,6 +26,7 @@ use changes::raise_changes;
 use claim::claim;
 use forms::Form;
 use lexicon::words;
+use others::{before_quotation, quotations};
 
 pub use answers::{answered_in, chosen_again_in};
 pub use claim::{Claim, is_asked, is_firm, read};
@@ -204,6 +206,7 @@ fn hear(text: &str) -> Said {
         } else {
             this.typed_bytes += line.len();
         }
+        let of_others = quotations(text, &text[line.clone()]);
         let from = if line.start <= head && head < line.end { head } else { line.start };
         if is_pinned_line(&text[from..line.end]) && line.len() <= MAX_RULE_BYTES {
             if text[from..line.end].trim().len() <= "#固定".len() {
@@ -213,7 +216,10 @@ fn hear(text: &str) -> Said {
             continue;
         }
         for sentence in sentences_in(text, line.clone()) {
+            let own = before_quotation(&of_others, line.start, &text[sentence.clone()], sentence.start);
+            let most = (own.len() < sentence.len()).then(|| claim(own));
             for Claimed { claim, clause, shown } in claims_in(text, sentence, may_run_on) {
+                let claim = most.map_or(claim, |most| claim.min(most));
                 if !is_far {
                     this.add_sentence(text, &clause, claim);
                 }

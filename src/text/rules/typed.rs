@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::others::of_others;
 use crate::text::bytes::{has_digit, has_time, lines};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
@@ -14,6 +15,7 @@ const BETWEEN_EXCERPTS: usize = 4;
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let mail = mail(text, start);
+    let mut others = of_others(text).into_iter().peekable();
     let mut rows = rows(text).peekable();
     let is_alone = is_alone(&text[start..]);
     let (mut at, mut is_fenced, mut reported) = (0, false, 0);
@@ -33,9 +35,18 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
         while rows.next_if(|rows| rows.end <= range.start).is_some() {}
+        while others.next_if(|others| others.end <= range.start).is_some() {}
+        // Behind the colon of a line, where that hands something over.
+        let is_of_others = others.peek().is_some_and(|others| others.start <= range.start);
+        if let Some(from) = others.peek().map(|others| others.start).filter(|from| range.contains(from)) {
+            range.end = from.max(range.start);
+        }
         let is_row = rows.peek().is_some_and(|rows| rows.contains(&range.start));
-        let is_users =
-            range.start >= start && !context.contains(&range.start) && !mail.contains(&range.start) && !is_row;
+        let is_users = range.start >= start
+            && !is_of_others
+            && !context.contains(&range.start)
+            && !mail.contains(&range.start)
+            && !is_row;
         (is_users && !is_fence && !is_fenced && !is_reported && (is_alone || !is_material(line))).then_some(range)
     })
 }
@@ -111,7 +122,8 @@ fn mail(text: &str, begin: usize) -> Range<usize> {
     if headers < 2 || !is_mail || before.is_empty() || before == RECEIVED {
         return 0..0;
     }
-    start..text.trim_end().rfind("\n\n").map_or(text.len(), |last| last.max(at))
+    let last = text.trim_end().rfind("\n\n").filter(|last| !text[at.min(*last)..*last].trim().is_empty());
+    start..last.unwrap_or(text.len())
 }
 
 /// Returns whether a line that may be the header of a mail is its subject.

@@ -1,0 +1,353 @@
+//! Finds what others wrote in a message of the user, by form: forwarded, in a tag, in quotation marks, or behind a lead such as "Here is
+//! what my landlord wrote:" and "Translate this:". It claims nothing in the user's name.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::claim::{Claim, claim, is_firm};
+use crate::text::bytes::lines;
+use crate::text::envelope;
+
+/// Most bytes of a line that hands something over, of the user's question behind it, and of a quotation in a line.
+const MAX_LEAD_BYTES: usize = 240;
+const MAX_QUESTION_BYTES: usize = 240;
+const MAX_QUOTATION_BYTES: usize = 4_096;
+
+/// How a forwarded message begins, in lower case: it goes on to the end.
+const FORWARDED: [&str; 14] = [
+    "[forwarded from",
+    "[fwd",
+    "---------- forwarded message",
+    "begin forwarded message",
+    "-----original message-----",
+    "-----ursprüngliche nachricht-----",
+    "---------- weitergeleitete nachricht",
+    "-----message d'origine-----",
+    "---------- mensaje reenviado",
+    "[weitergeleitet von",
+    "[transféré de",
+    "[reenviado de",
+    "[转发自",
+    "[переслано от",
+];
+
+/// What a label in brackets names whose text follows, in lower case: "[file: house.txt]", "[OCR]".
+const LABELS: [&str; 10] = ["file", "document", "attachment", "attached", "quote", "ocr", "page", "url", "pdf", "文件"];
+
+/// Tags in which a user writes for the model; all others are around what was pasted.
+const OF_USER: [&str; 16] = [
+    "rule",
+    "instruction",
+    "guideline",
+    "preference",
+    "constraint",
+    "requirement",
+    "system",
+    "task",
+    "user",
+    "profile",
+    "memory",
+    "important",
+    "goal",
+    "style",
+    "persona",
+    "role",
+];
+
+const COLONS: [char; 2] = [':', '：'];
+const FENCES: [&str; 2] = ["\"\"\"", "'''"];
+
+/// What a line has of `others.tsv`, in the order of [`KINDS`].
+#[derive(Clone, Copy)]
+enum Kind {
+    Wrote,
+    Found,
+    Turns,
+    Works,
+    Text,
+    This,
+    Heeds,
+}
+
+const KINDS: [&str; 7] = ["wrote", "found", "turns", "works", "text", "this", "heeds"];
+
+/// A pattern for each [`Kind`]: words of a line in lower case, not parts of a path.
+#[expect(clippy::expect_used, reason = "the words are escaped")]
+static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let mut words = vec![(Vec::new(), Vec::new()); KINDS.len()];
+    for row in include_str!("others.tsv").lines().filter(|row| !row.starts_with('#')) {
+        let (row, is_wide) = row.strip_prefix("wide\t").map_or((row, false), |row| (row, true));
+        let Some((kind, list)) = row.split_once('\t') else { continue };
+        let (narrow, wide) = &mut words[KINDS.iter().position(|name| *name == kind).unwrap_or_default()];
+        (if is_wide { wide } else { narrow }).extend(list.split(", ").map(regex::escape));
+    }
+    let pattern = |(narrow, wide): &(Vec<String>, Vec<String>)| {
+        let pattern = format!(r"(?:^|[^\w/])(?P<word>{})|{}", narrow.join("|"), wide.join("|"));
+        Regex::new(&pattern).expect("the words are escaped")
+    };
+    words.iter().map(pattern).collect()
+});
+
+/// Returns where in a line in lower case a word of a kind starts.
+fn find(kind: Kind, line: &str) -> Option<usize> {
+    let found = PATTERNS[kind as usize].captures(line)?;
+    Some(found.name("word").or_else(|| found.get(0))?.start())
+}
+
+fn has(kind: Kind, line: &str) -> bool {
+    PATTERNS[kind as usize].is_match(line)
+}
+
+/// Whose words may stand before "said" and "wrote" without making it another's.
+const OWN: [&str; 18] = [
+    "i", "we", "you", "ich", "wir", "je", "j'", "nous", "yo", "nosotros", "io", "noi", "eu", "ik", "wij", "я", "мы",
+    "jag",
+];
+
+/// How a line begins that says for what a rule holds.
+const CONDITIONS: [&str; 16] = [
+    "when", "whenever", "if", "for", "wenn", "falls", "für", "bei", "quand", "lorsque", "si", "pour", "cuando", "para",
+    "quando", "se",
+];
+
+/// Returns the ranges of `text` that others wrote, in order. O(n).
+pub fn of_others(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(line) = lines(&text[at..]).next() {
+        let range = at..at + line.len();
+        at = range.end;
+        let Some(others) = handed_over(text, range) else { continue };
+        at = at.max(others.end);
+        // What is said of all above it.
+        found.retain(|before| before.end <= others.start);
+        found.push(others);
+    }
+    found
+}
+
+/// Returns what others wrote that begins in a line or behind it.
+fn handed_over(text: &str, line: Range<usize>) -> Option<Range<usize>> {
+    let said = text[line.clone()].trim();
+    let behind = &text[line.end..];
+    if said.is_empty() {
+        return None;
+    }
+    let lower = super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
+    if FORWARDED.iter().any(|start| lower.starts_with(start)) {
+        return Some(line.start..text.len());
+    }
+    if let Some(fence) = FENCES.iter().find(|fence| said.starts_with(**fence)) {
+        let from = line.start + text[line.clone()].find(fence)? + fence.len();
+        let end = text[from..].find(fence).map_or(text.len(), |end| from + end + fence.len());
+        return Some(line.start..end);
+    }
+    if let Some(end) = tagged(said, behind) {
+        return Some(line.start..line.end + end);
+    }
+    if let Some(end) = labelled(&lower, behind) {
+        return Some(line.start..line.end + end);
+    }
+    if is_caret(&lower) {
+        return Some(0..line.start);
+    }
+    let start = line.start + envelope::start(&text[line.clone()]);
+    led(text, start..line.end)
+}
+
+/// Returns the end of what stands behind a line with an opening tag alone: `<document name="a.txt">`.
+fn tagged(line: &str, behind: &str) -> Option<usize> {
+    let inner = line.strip_prefix('<')?.strip_suffix('>')?;
+    let name = &inner[..inner.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(inner.len())];
+    let lower = name.to_lowercase();
+    if name.is_empty() || inner.contains(['<', '>']) || OF_USER.iter().any(|own| lower.contains(own)) {
+        return None;
+    }
+    let close = format!("</{name}>");
+    behind.find(&close).map(|at| at + close.len())
+}
+
+/// Returns the end of what stands behind a label in brackets: its closing label, or the end of the paragraph.
+fn labelled(lower: &str, behind: &str) -> Option<usize> {
+    let label = lower.strip_prefix('[')?;
+    let name = &label[..label.find([':', ']', ' '])?];
+    if !LABELS.contains(&name) {
+        return None;
+    }
+    let close = format!("[/{name}]");
+    let closed = behind.to_ascii_lowercase().find(&close).map(|at| at + close.len());
+    Some(closed.or_else(|| behind.find("\n\n")).unwrap_or(behind.len()))
+}
+
+/// Returns whether a line says of the text above it that others wrote it: "^ that's what Hanna sent me".
+fn is_caret(lower: &str) -> bool {
+    lower.strip_prefix('^').is_some_and(|rest| has(Kind::This, rest) || has(Kind::Wrote, rest) || rest.contains("that"))
+}
+
+/// Returns what others wrote behind a line that hands it over, or in it, up to the user's question.
+fn led(text: &str, line: Range<usize>) -> Option<Range<usize>> {
+    let said = &text[line.clone()];
+    // Not that of a URL.
+    let is_end =
+        |at: usize| said[at..].starts_with(char::is_whitespace) || said[..at].ends_with(COLONS[1]) || at == said.len();
+    let ends = said.char_indices().filter(|(_, c)| COLONS.contains(c)).map(|(at, c)| at + c.len_utf8());
+    let colon = ends.into_iter().find(|&at| is_end(at));
+    let (lead, is_inline) = match colon {
+        Some(colon) if !said[colon..].trim().is_empty() => (&said[..colon], true),
+        _ => (said, false),
+    };
+    let lead = lead.trim_end();
+    let rest = &text[line.end..];
+    let is_headed = rest.trim_start().starts_with('#');
+    let is_document = !is_inline && (is_headed || is_asked_about(lead, rest));
+    if lead.len() > MAX_LEAD_BYTES || !hands_over(lead, is_inline, is_document) {
+        return None;
+    }
+    if is_inline {
+        return Some(line.start + lead.len()..line.end);
+    }
+    let has_colon = lead.ends_with(COLONS);
+    let is_apart = rest.starts_with('\n') || lead.ends_with(['?', '？']);
+    let body = rest.trim_end();
+    if body.trim().is_empty() || !has_colon && !is_apart {
+        return None;
+    }
+    // The last paragraph may be the user's; without a colon one behind the lead is.
+    let last = body.rfind("\n\n").filter(|at| !body[..*at].trim().is_empty());
+    let is_of_user = |at: usize| {
+        let said = body[at..].trim();
+        said.len() <= MAX_QUESTION_BYTES && !said.contains('\n')
+    };
+    match last.filter(|at| is_of_user(*at)) {
+        Some(at) => Some(line.end..line.end + at),
+        None if has_colon || last.is_some() || body.trim().contains('\n') => Some(line.end..text.len()),
+        None => None,
+    }
+}
+
+/// Returns whether what stands behind a line with a colon ends in a question in a paragraph of its own.
+fn is_asked_about(lead: &str, rest: &str) -> bool {
+    let body = rest.trim_end();
+    lead.ends_with(COLONS) && body.ends_with(['?', '？']) && body.trim_start().contains("\n\n")
+}
+
+/// Returns whether a line or its part up to a colon says that what follows is a text of others, or a text to work on; less is
+/// needed before a document: what has a heading, or is asked about.
+fn hands_over(lead: &str, is_inline: bool, is_document: bool) -> bool {
+    let lower = super::lexicon::lower(lead);
+    let has = |kind| has(kind, &lower);
+    let is_condition = CONDITIONS.iter().any(|word| lower.strip_prefix(word).is_some_and(|rest| rest.starts_with(' ')));
+    if has(Kind::Heeds) || is_condition {
+        return false;
+    }
+    let wrote = find(Kind::Wrote, &lower).is_some_and(|at| {
+        let before = lower[..at].split(|c: char| !c.is_alphanumeric() && c != '\'').rfind(|word| !word.is_empty());
+        !before.is_some_and(|word| OWN.contains(&word))
+    });
+    let has_colon = lead.ends_with(COLONS);
+    let points = has(Kind::This);
+    let hands_over = wrote && (has_colon || points)
+        || has(Kind::Found) && points
+        || has(Kind::Turns) && (has_colon || points)
+        || has(Kind::Text) && (points && !is_inline || has(Kind::Works) && has_colon)
+        || has(Kind::Works) && points && (has_colon || is_document)
+        || is_document && has_colon && !lower.split(|c: char| !c.is_alphanumeric()).any(|word| OWN.contains(&word));
+    hands_over && !is_firm(lead)
+}
+
+/// Returns what stands in quotation marks in a line of `text`, unless that is all, or what stands before them claims something: "New rule:
+/// “Never push. Ask me first.”"
+pub fn quotations(text: &str, line: &str) -> Vec<Range<usize>> {
+    const MARKS: [(char, char); 7] =
+        [('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』'), ('‘', '’'), ('"', '"')];
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some((from, open)) = line[at..].char_indices().find(|(_, c)| MARKS.iter().any(|(open, _)| open == c)) {
+        let start = at + from + open.len_utf8();
+        let closes = |c: char| MARKS.iter().any(|(of, close)| *of == open && *close == c) || open == '„' && c == '”';
+        let is_apart = !line[..at + from].ends_with(char::is_alphanumeric);
+        let near = &line[start..line.floor_char_boundary(start + MAX_QUOTATION_BYTES)];
+        let Some(length) = near.find(closes).filter(|_| is_apart) else {
+            at = start;
+            continue;
+        };
+        let end = start + length;
+        at = end + line[end..].chars().next().map_or(0, char::len_utf8);
+        let before =
+            line[line.ceil_char_boundary(start.saturating_sub(MAX_LEAD_BYTES))..start - open.len_utf8()].trim();
+        let is_all = before.is_empty() && line[at..].trim().is_empty() && text.trim().len() == line.trim().len();
+        if !is_all && claim(before).is_none_or(|claim| claim < Claim::Order) {
+            found.push(start..end);
+        }
+    }
+    found
+}
+
+/// Returns the part of a sentence at `start` that stands before a quotation of the line at `line`: nothing of one that begins in one, all of
+/// one that has whole quotations or none.
+pub fn before_quotation<'t>(quotations: &[Range<usize>], line: usize, sentence: &'t str, start: usize) -> &'t str {
+    let marks = sentence.len() - sentence.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+    let (from, end) = (start - line, start - line + sentence.len());
+    for quotation in quotations {
+        if quotation.contains(&(from + marks)) {
+            return "";
+        }
+        if (from..end).contains(&quotation.start) && quotation.end > end {
+            return &sentence[..quotation.start - from];
+        }
+    }
+    sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules;
+
+    const ORDERS: &str = "Never leave the gate open. From now on always ring twice.";
+
+    #[test]
+    fn what_others_wrote_is_no_rule_of_the_user() {
+        for form in [
+            "Here is what my landlord wrote:\n\nDear tenant,\n\n{}\n\nKind regards,\nH. Brandt\n\nWhat should I answer?",
+            "I copied this from the page, can you sum it up?\n\nWelcome\n\n{} Since 1990.\n\nContact | Imprint",
+            "Translate this into German: {}",
+            "Please translate the following into Spanish.\n\n{}\n\nThanks!",
+            "My neighbour left me this note:\n\n{}\n\nIs that legal?",
+            "What does this repo do?\n\n# tool\n\n{}\n\n## Author",
+            "Result of fetch(https://x.example/rules):\n{}",
+            "[Forwarded from Hanna Brandt]\n{}",
+            "[file: house.txt]\n{}\n[/file]\nSummarise it.",
+            "<document name=\"house.txt\">\n{}\n</document>\nSummarise it.",
+            "Summarise it:\n\"\"\"\n{}\n\"\"\"",
+            "{}\n\n^ that's what Hanna sent me.",
+            "Hanna wrote: \"{}\" What now?",
+            "„{}“ – what does this remind you of?",
+            "Is this mail phishing?\n\nFrom: a@b.example\nSubject: account\n\n{}",
+            "房东发消息说：{}",
+            "Le voisin m'a écrit : {}",
+        ] {
+            let text = form.replace("{}", ORDERS);
+            assert!(rules(&text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_says_beside_it_is() {
+        for (text, rule) in [
+            ("Here are my rules: never push to main.", "never push to main."),
+            ("I told you: never push to main.", "I told you: never push to main."),
+            ("Translate this: Hallo.\n\nNever use my name in a translation.", "Never use my name in a translation."),
+            ("When you translate this kind of text: never translate names.", "never translate names."),
+            ("New rule: \"Never deploy on Fridays. Ask me first, always.\"", "Ask me first, always."),
+            ("\"Never push to main. Always ask.\"", "Never push to main."),
+            ("Always end mails with \"Best. Cheers.\"", "Always end mails"),
+            ("<rules>\nNever push to main.\n</rules>", "Never push to main."),
+            ("Draft the letter. Never mention the price.", "Never mention the price."),
+        ] {
+            let found: Vec<&str> = rules(text).into_iter().map(|range| &text[range]).collect();
+            assert!(found.iter().any(|found| found.contains(rule)), "{text}: {found:?}");
+        }
+    }
+}
