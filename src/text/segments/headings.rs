@@ -62,6 +62,40 @@ fn heading(lines: &[&str]) -> Option<(usize, usize)> {
     })
 }
 
+/// Returns the rows of tables that name a group for those below them, which leave the first cells empty: of a pivot "Emden | Jan | 7" and
+/// then " | Feb | 9". Outer groups come first. O(n).
+pub fn groups(text: &str, units: &[Unit], tables: &[Headed]) -> Vec<Headed> {
+    let mut groups = Vec::new();
+    for Headed { heading, rows } in tables {
+        let names = units[heading.start].line(text);
+        let empty = |unit: usize| empty_cells(units[unit].line(text), names);
+        // The rows that are open, with their empty cells.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        let lines = rows.clone().filter(|&unit| units[unit].opens && !is_rule(units[unit].line(text)));
+        for (unit, depth) in lines.map(|unit| (unit, empty(unit))).chain([(rows.end, 0)]) {
+            while let Some((row, _)) = open.pop_if(|(_, of)| *of >= depth) {
+                let behind = (row + 1..unit).find(|&unit| units[unit].opens).unwrap_or(unit);
+                if behind < unit {
+                    groups.push(Headed { heading: row..row + 1, rows: row + 1..unit });
+                }
+            }
+            open.push((unit, depth));
+        }
+    }
+    groups.sort_by_key(|group| group.heading.start);
+    groups
+}
+
+/// Returns how many cells of a row are empty before the first that is not, below a line with their names.
+fn empty_cells(row: &str, names: &str) -> usize {
+    if let Some(by) = ['|', '│', '\t', ',', ';'].into_iter().find(|by| names.contains(*by)) {
+        let empty = cells(row, by).take_while(|cell| cell.is_empty()).count();
+        return if empty < cells(row, by).count() { empty } else { 0 };
+    }
+    let indent = row.chars().take_while(|c| *c == ' ').count();
+    edges(names, false).into_iter().take_while(|(_, end)| *end <= indent).count()
+}
+
 /// Returns whether a line only draws: `+----+`, `├──┼──┤`.
 fn is_rule(line: &str) -> bool {
     let line = line.trim();
@@ -257,6 +291,28 @@ mod tests {
             ("---\n\n-----\n- \n", None, ""),
         ] {
             assert_eq!(found(text), heading.map(|heading| (heading.to_owned(), row)), "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_without_a_first_cell_stand_under_the_one_that_has_it() {
+        for (text, rows) in [
+            ("branch;month;orders\nEmden;Jan;7\n;Feb;9\n;Mar;8\nHusum;Jan;5\n;Feb;6\n", vec![(1, 2..4), (4, 5..6)]),
+            (
+                "| land | branch | month | orders |\n|---|---|---|---|\n| N | Emden | Jan | 7 |\n| | | Feb | 9 |\n| | Husum | Jan | 5 |\n| | | Feb | 6 |\n",
+                vec![(2, 3..6), (4, 5..6)],
+            ),
+            (
+                "branch   month   orders\nEmden    Jan       7254\n         Feb       6414\nHusum    Jan       3656\n         Feb         12\n",
+                vec![(1, 2..3), (3, 4..5)],
+            ),
+            ("rank name orders\n   1 Anna      3\n  10 Ben       4\n 100 Cid       5\n", vec![]),
+            ("Name,City,Amount\nAnna,Rome,3\nBen,Oslo,4\nCid,Bern,5\n", vec![]),
+        ] {
+            let units = units(text, false, |_| 0);
+            let found = groups(text, &units, &headings(text, &units));
+            let found: Vec<_> = found.into_iter().map(|group| (group.heading.start, group.rows)).collect();
+            assert_eq!(found, rows, "{text}");
         }
     }
 }

@@ -256,8 +256,11 @@ impl Segments {
                 classes[line] = classes[line].or(Class::Header);
             }
         }
+        let groups = headings::groups(text, &units, &headed);
         let named = if is_unstructured { records.named(text, &units) } else { of_diff };
         let mut starts: Vec<usize> = named.iter().map(|record| record.units.start).collect();
+        starts.extend(groups.iter().flat_map(|group| [group.heading.start, group.heading.end]));
+        headed.extend(groups);
         if is_unstructured && named.is_empty() {
             let groups = records.groups(text, &units);
             starts.extend(groups.iter().map(|group| group.heading.start));
