@@ -118,7 +118,7 @@ impl Scoring {
         // The most that a part has of the names: of several each is asked for on its own.
         let parts = of_answers().filter(|_| !naming.is_empty());
         let most_named =
-            parts.map(|part| wanted.sum(&self.asked_in(part, &wanted, NAMING), NAMING)).fold(0.0, f32::max);
+            parts.map(|part| wanted.sum(&self.asked_with_parent(part, &wanted, NAMING), NAMING)).fold(0.0, f32::max);
         // Where no name answers pairs do.
         let has_pairs = may_name && !naming.iter().any(|&id| is_named(id));
         let pairs = if has_pairs { self.rare_pairs(of_answers, &wanted) } else { BTreeMap::new() };
@@ -131,7 +131,7 @@ impl Scoring {
                 relevance[parts.clone()].fill(of_all / count(parts.len()));
             }
             for &(part, _) in of_document {
-                let mut ids = self.asked_in(part, &wanted, ANY);
+                let mut ids = self.asked_with_parent(part, &wanted, ANY);
                 if !common.is_empty() && ids.iter().all(|id| common.contains(id)) {
                     continue;
                 }
@@ -201,6 +201,23 @@ impl Scoring {
         let mut ids: Vec<u32> = of_part.iter().copied().filter(|&id| wanted.has(id, of)).collect();
         ids.sort_unstable();
         ids.dedup();
+        ids
+    }
+
+    /// Returns the same with those of the line that says whose the part is, if it adds to these: "Apr" below "Emden".
+    fn asked_with_parent(&self, part: u32, wanted: &Wanted, of: usize) -> Vec<u32> {
+        let mut ids = self.asked_in(part, wanted, of);
+        let document = self.owner(part);
+        let first = self.parts_of(document).start;
+        let parent = self.documents[document].analysis.parent(part as usize - first);
+        if let Some(parent) = parent.and_then(|parent| u32::try_from(first + parent).ok()).filter(|_| !ids.is_empty()) {
+            let above = self.asked_in(parent, wanted, of);
+            if ids.iter().any(|id| !above.contains(id)) {
+                ids.extend(above);
+                ids.sort_unstable();
+                ids.dedup();
+            }
+        }
         ids
     }
 
