@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use super::detect;
+use super::log::heading;
 use super::records::{MAX_LINES, Records};
-use super::units::units;
+use super::units::{Unit, units};
 
 /// Bytes before and behind a line that are looked at: how records open is read from the first ones.
 const BEFORE: usize = 64 << 10;
@@ -26,9 +27,18 @@ pub fn record(text: &str, at: usize) -> Option<Range<usize>> {
     if records.lines.get(line)?.unit != unit {
         return None;
     }
-    let lines = records.around(line)?;
+    let lines = section(near, &units, &records, line).or_else(|| records.around(line))?;
     let unit = |line: usize| units[records.lines[line].unit];
     Some(start + unit(lines.start).start as usize..start + unit(lines.end - 1).end as usize)
+}
+
+/// Returns a heading with the lines below it, up to the next of its level.
+fn section(text: &str, units: &[Unit], records: &Records, line: usize) -> Option<Range<usize>> {
+    let level = |line: usize| heading(units[records.lines[line].unit].line(text));
+    let of = level(line)?;
+    let behind = (line + 1..records.lines.len()).take(MAX_LINES);
+    let below = behind.take_while(|&other| level(other).is_none_or(|level| level > of)).count();
+    (1..MAX_LINES).contains(&below).then_some(line..line + 1 + below)
 }
 
 impl Records {
@@ -100,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_name_brings_the_lines_of_its_record_and_no_others() {
-        let records: [fn(usize) -> String; 10] = [
+        let records: [fn(usize) -> String; 11] = [
             |i| format!("subject=CN = n{i}.x\nissuer=CN = Corp CA\nnotAfter=Jun {i} 2027\n"),
             |i| format!("commit {:x}\nAuthor: Ann\n\n    tidy n{i}.x\n", i * 7_919_919),
             |i| format!("*** {i}. row ***\n  User: n{i}.x\n  Host: %\n  Max: {}\n", 5_400 + i),
@@ -109,6 +119,7 @@ mod tests {
             |i| format!("def n{i}.x(c):\n    row = c.get('x')\n    return row + {i}\n"),
             |i| format!("src/n{i}.x\n  {i}:5  warning  Missing type\n"),
             |i| format!("## n{i}.x\n\nOwned by Ann.\nCall extension {}.\n", 5_400 + i),
+            |i| format!("### [n{i}.x](/p/{i})\n\n{} g, by {i} buyers\n{}.95\n[Add](/b/{i})\n", i * 7, i * 3),
             |i| format!("n{i}.x\nFlies LH{}07\nTel. 0{}\nPaid {i},20\n", i + 11, i * 791),
             |i| format!("Name n{i}.x\nsize {i} of {}\n{i} is free\n", i * 7),
         ];
