@@ -235,19 +235,15 @@ impl Scoring {
     }
 
     /// Returns by part its share of the pairs of neighbouring terms of the user's that hardly any part has: "line 85",
-    /// `test_discount[37]`. One of the two is no word, so that "let me know" is none.
+    /// `test_discount[37]`, "Ann Meyer". Of 60 such names in 50,000 tokens, each half of which is common, 48 are lost at a tenth without
+    /// those of words, with them 14.
     fn rare_pairs<I: Iterator<Item = u32>>(&self, parts: impl Fn() -> I, wanted: &Wanted) -> BTreeMap<u32, f32> {
         let is_asked = |id: u32| wanted.has(id, USERS);
-        let is_word = |id: u32| {
-            matches!(self.facts[id as usize].term.kind(), TermKind::Word | TermKind::LongWord | TermKind::Pair)
-        };
         let users = |document: &Document| document.asks > 0.0 && document.author == Author::User;
         let mut having: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
         for (position, _) in self.documents.iter().enumerate().filter(|(_, document)| users(document)) {
             neighbours(&self.numbers[self.mentions(position)], 2, is_asked, |pair| {
-                if !(is_word(pair.0) && is_word(pair.1)) {
-                    having.insert(pair, Vec::new());
-                }
+                having.insert(pair, Vec::new());
             });
         }
         if having.is_empty() {
