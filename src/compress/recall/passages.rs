@@ -158,7 +158,9 @@ impl Quoting {
         // Addresses have more tokens than their bytes promise.
         let near = || SHARES.into_iter().map(|of| lost.excerpt(rating.terms, of * share, marks)).find(fits);
         let by_sentence = || lost.sentences(rating, share, marks).filter(fits);
-        let text = near().or_else(by_sentence).or_else(|| Some(cut()?.0))?;
+        // Of a result that is asked for as a whole no part is the middle.
+        let whole = || if lost.is_whole { Some(cut()?.0).filter(|text| says_something(text)) } else { None };
+        let text = whole().or_else(near).or_else(by_sentence).or_else(|| Some(cut()?.0))?;
         Some(Quote { heading, is_named_later, text })
     }
 }
@@ -250,7 +252,7 @@ impl<'t, 's> Found<'_, 't, 's> {
                         let found = source.found_in(part);
                         // Its first line says what a result is about, and so does a name.
                         let is_name = part == 0 || found & !self.terms.all_names() == 0;
-                        let is_meant = source.role == Role::Tool && is_name;
+                        let is_meant = source.role == Role::Tool && (is_name || self.is_called(source));
                         self.lost.push(if is_meant {
                             Lost::meant(source, part, found)
                         } else {
@@ -262,12 +264,16 @@ impl<'t, 's> Found<'_, 't, 's> {
         }
     }
 
-    /// Adds the result of which a passage has a whole name that is asked for, where the request has but some of it: that of a call, or
-    /// one by its first line. Returns whether it does.
+    /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, where the request has but
+    /// some of it: that of a call, or one by its first line. Returns whether it does.
     fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
         let found = source.found_in(part);
         let is_named = self.terms.names.iter().any(|name| found & name == *name);
-        let Some(call) = source.call.filter(|_| is_named) else { return false };
+        let is_about = self.terms.is_question && found.count_ones() >= SEVERAL && self.lost.is_empty();
+        if is_about && source.role == Role::User {
+            return self.add_fetched(source, found);
+        }
+        let Some(call) = source.call.filter(|_| is_named || is_about) else { return false };
         let is_result =
             |other: &&Source<'_>| !other.is_arguments && other.call.is_some_and(|of| std::ptr::eq(of, call));
         let result =
@@ -279,6 +285,32 @@ impl<'t, 's> Found<'_, 't, 's> {
             self.lost.push(Lost::meant(result, 0, found));
         }
         true
+    }
+
+    /// Returns whether the call of a result has something of a question that hardly any other call has: `city=Porto`.
+    fn is_called(&self, result: &Source<'s>) -> bool {
+        let calls = || self.sources.iter().filter(|other| other.is_arguments);
+        let is_own = |other: &&Source<'_>| other.call.zip(result.call).is_some_and(|(of, call)| std::ptr::eq(of, call));
+        let named = calls().find(is_own).map_or(0, Source::has);
+        self.terms.is_question
+            && named != 0
+            && calls().filter(|other| other.has() & named == named).take(MOST_FETCHED + 1).count() <= MOST_FETCHED
+    }
+
+    /// Adds the result that a short request of the user's was answered with, where the calls for it are one or two. Returns whether it does.
+    fn add_fetched(&mut self, request: &Source<'s>, found: u128) -> bool {
+        let is_of_turn = |other: &&Source<'_>| other.turn == request.turn && other.message > request.message;
+        let is_result = |other: &&Source<'_>| other.role == Role::Tool && !other.is_arguments;
+        let results: Vec<&'t Source<'s>> =
+            self.sources.iter().filter(|other| is_of_turn(other) && is_result(other)).collect();
+        if request.text.len() > SHORT_TEXT || results.len() > MOST_FETCHED {
+            return false;
+        }
+        let shown = self.shown;
+        let lost = results.into_iter().filter(|result| !shown.has(result.message, result.text.trim()));
+        let before = self.lost.len();
+        self.lost.extend(lost.map(|result| Lost::meant(result, 0, found)));
+        self.lost.len() > before
     }
 
     /// Adds the best of the `passages` that a short message of the model sums up: it has the same words, and less to say.
@@ -337,15 +369,16 @@ struct Lost<'t, 's> {
     parts: Vec<usize>,
     /// Whether later messages have a passage about the same name.
     is_named_later: bool,
-    /// Whether all of the text is asked for, rather than the passages.
+    /// Whether all of the text is asked for, rather than the passages; and by nothing that a part of it has.
     is_meant: bool,
+    is_whole: bool,
     /// The terms of what it follows, if it has none of the question's.
     follows: Option<Asked>,
 }
 
 impl<'t, 's> Lost<'t, 's> {
     fn of(source: &'t Source<'s>, part: usize) -> Self {
-        Self { source, parts: vec![part], is_named_later: false, is_meant: false, follows: None }
+        Self { source, parts: vec![part], is_named_later: false, is_meant: false, is_whole: false, follows: None }
     }
 
     /// Returns a result whose call, first line or `part` has what is `named`: that part, which may say all, and those with most of what
@@ -361,7 +394,7 @@ impl<'t, 's> Lost<'t, 's> {
             let most = source.found.iter().max_by_key(|(part, found)| (found.count_ones(), Reverse(*part)));
             parts.push(most.map_or(0, |(part, _)| *part));
         }
-        Self { parts, is_meant: true, ..Self::of(source, 0) }
+        Self { parts, is_meant: true, is_whole: most == 0, ..Self::of(source, 0) }
     }
 }
 
@@ -436,9 +469,18 @@ impl Lost<'_, '_> {
                 around.into_iter().flatten().filter(|&at| at < parts.len()).for_each(&mut keep);
             }
         }
+        if self.is_meant {
+            (0..parts.len()).for_each(&mut keep);
+        }
         analysis.excerpt(text, &|part| keeps[part], marks)
     }
 }
+
+/// Words of a question that tell a result as a name does: "Book the cheapest hotel near the fair."
+const SEVERAL: u32 = 2;
+
+/// Most results of a request that is asked about, and most calls with what names the result of one.
+const MOST_FETCHED: usize = 2;
 
 /// Most parts of a result that its call names.
 const MAX_MEANT: usize = 3;

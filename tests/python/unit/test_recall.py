@@ -632,3 +632,41 @@ def test_the_line_of_the_person_who_is_named_is_quoted(question: str) -> None:
     put_call(history, 30, "chat_export", {"chat": "Family"}, "\n".join(lines))
     sent = compress_messages(asked(history, question), WINDOW)
     assert "19:34, platform 7" in str(sent)
+
+
+def put_request(
+    history: list[Message], place: int, request: str, arguments: str, rows: str
+) -> None:
+    """Put a request of the user, the call that answers it and its result at a place of a run."""
+    put_call(history, place, "exec", {"command": arguments}, rows)
+    history.insert(place, {"role": "user", "content": request})
+    history[place + 3 : place + 3] = [
+        {"role": "assistant", "content": "Read."},
+        {"role": "user", "content": "Go on."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "command", "question"),
+    [
+        ("Look for something for the fair.", "hotels --near fair", "Book the cheapest hotel near the fair."),
+        ("Read the invoices of the north branch.", "cat n.md", "How many invoices of the north branch are open?"),
+        ("Look for something.", "search city=Porto", "Show me what you found for Porto."),
+    ],
+)  # fmt: skip
+def test_the_rows_that_a_call_or_a_request_names_are_quoted(
+    request_: str, command: str, question: str
+) -> None:
+    for seed in range(4):
+        draw = random.Random(seed)
+        rows = [
+            f"| {word}-{n} | {draw.randint(40, 400)}.50 |" for n in range(3) for word in ENGLISH
+        ]
+        history = run("", seed=seed)
+        put_request(history, 22, request_, command, "\n".join(["| item | price |", *rows]))
+        before = compress_messages(asked(history, "Thank you."), WINDOW)
+        sent = compress_messages(asked(history, question), WINDOW)
+        quoted = str(sent[-2]["content"])
+        assert not any(all(row in str(message) for row in rows) for message in before)
+        assert all(f"> {row}" in quoted for row in rows), quoted
+        assert sent[:-2] == before[:-2]
