@@ -20,7 +20,7 @@ use super::late;
 /// Why a later message makes one redundant, with its index in the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Superseded {
-    /// The same call was made again later.
+    /// The same call was made again later, or another one that shows the same page.
     AskedAgain(usize),
     /// The file that was read was written later.
     Stale(usize),
@@ -96,6 +96,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut written: HashMap<String, usize> = HashMap::new();
     let mut texts: HashMap<u128, usize> = HashMap::new();
     let mut lines: HashMap<u64, usize> = HashMap::new();
+    let mut pages: HashMap<&str, usize> = HashMap::new();
     for (index, entry) in draft.entries.iter().enumerate().rev() {
         if entry.dropped.is_some() || !matches!(entry.role, Role::Tool | Role::Assistant) {
             continue;
@@ -113,13 +114,14 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         let failed = has_failed(text);
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
+        let page = page_shown(text).and_then(|page| pages.insert(page, index));
         let write = || files.iter().find_map(|file| written.get(file)).filter(|_| effect == Effect::ReadsFile);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
             Some(Superseded::Repeated(later))
         } else if let Some(write) = write() {
             Some(Superseded::Stale(*write))
         } else {
-            later_calls.get(&call).copied().map(Superseded::AskedAgain)
+            later_calls.get(&call).copied().or(page).map(Superseded::AskedAgain)
         };
         if !failed {
             later_calls.insert(call, index);
@@ -174,6 +176,21 @@ fn version(newest: &mut HashMap<u64, usize>, index: usize, text: &str) -> Option
     let is_version =
         lines.len() >= MIN_VERSION_LINES && are_least(known.len(), OF_VERSION) && are_least(most, OF_NEWEST);
     is_version.then_some(Superseded::Rewritten(later))
+}
+
+/// What stands before the address of the page in a snapshot of a browser's page, and how it numbers the elements: with the next snapshot
+/// these numbers are others'. Source: Playwright MCP 0.0.20 to 0.0.41, Chrome `DevTools` MCP.
+const PAGE: [&str; 2] = ["Page URL: ", "# Page: "];
+pub const REFERENCES: [&str; 2] = ["[ref=", "uid="];
+/// Bytes of a snapshot before its elements.
+const MAX_HEAD_BYTES: usize = 2_048;
+
+/// Returns the address of the page of which a text is a snapshot.
+fn page_shown(text: &str) -> Option<&str> {
+    let head = &text[..text.floor_char_boundary(MAX_HEAD_BYTES)];
+    let address = PAGE.iter().find_map(|start| Some(&head[head.find(start)? + start.len()..]))?;
+    let is_snapshot = REFERENCES.iter().any(|reference| text.contains(reference));
+    address.lines().next().map(str::trim).filter(|_| is_snapshot)
 }
 
 /// Below this a pointer costs more than the text.
@@ -246,6 +263,21 @@ mod tests {
         assert_eq!(of(&[("grep", spellings[0], "1"), ("grep", spellings[1], "2")]), [SUPERSEDED, None]);
         let broken = "not json";
         assert_eq!(of(&[("exec", broken, "1"), ("exec", "not json ", "2")]), [SUPERSEDED, None]);
+    }
+
+    #[test]
+    fn a_later_snapshot_of_the_same_page_supersedes_the_older_one() {
+        let page = |address: &str, number: usize| {
+            format!("### Page state\n- Page URL: {address}\n- button \"Continue\" [ref=e{number}]\n")
+        };
+        let (form, again, other) =
+            (page("https://a.example/form", 4), page("https://a.example/form", 9), page("https://b.example", 4));
+        let typed = |text: &'static str| ("browser_type", text);
+        let (one, two, three) = (typed(r#"{"ref":"e4"}"#), typed(r#"{"ref":"e7"}"#), typed(r#"{"ref":"e8"}"#));
+        let of_page = |(name, arguments): (&'static str, &'static str), text| (name, arguments, text);
+        let found = of(&[of_page(one, form.as_str()), of_page(two, again.as_str()), of_page(three, other.as_str())]);
+        assert_eq!(found, [SUPERSEDED, None, None]);
+        assert_eq!(of(&[of_page(one, "Page URL: a"), of_page(two, "Page URL: a b")]), [None, None]);
     }
 
     #[test]
