@@ -171,7 +171,7 @@ fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>, max_groups: usiz
     let &Rating { sources, terms, .. } = rating;
     let best = rating.best(u128::MAX);
     let is_set = Rating::groups(&best) > MIN_GROUPS;
-    let mut lost = Found { sources, shown, terms, is_set, lost: Vec::new(), known: Vec::new() };
+    let mut lost = Found { sources, shown, terms, rare: rating.rare, is_set, lost: Vec::new(), known: Vec::new() };
     if rating.is_subject(&best) {
         return Vec::new();
     }
@@ -204,6 +204,8 @@ struct Found<'m, 't, 's> {
     sources: &'t [Source<'s>],
     shown: &'m Shown<'m>,
     terms: &'m Terms,
+    /// Those that hardly any message has.
+    rare: u128,
     /// Whether so many messages have what is asked for that they are a set, of which none needs its answer: with answers .28 and .45 of
     /// eight items stand behind a step at 12 and 25 % of the tokens in place of .50 and .85.
     is_set: bool,
@@ -264,12 +266,13 @@ impl<'t, 's> Found<'_, 't, 's> {
         }
     }
 
-    /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, where the request has but
+    /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, a rare one among them, where the request has but
     /// some of it: that of a call, or one by its first line. Returns whether it does.
     fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
         let found = source.found_in(part);
         let is_named = self.terms.names.iter().any(|name| found & name == *name);
-        let is_about = self.terms.is_question && found.count_ones() >= SEVERAL && self.lost.is_empty();
+        let is_about =
+            self.terms.is_question && found.count_ones() >= SEVERAL && found & self.rare != 0 && self.lost.is_empty();
         if is_about && source.role == Role::User {
             return self.add_fetched(source, found);
         }
