@@ -4,7 +4,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use memchr::{memchr, memchr3};
+use regex::{Regex, RegexSet};
 
 use super::claim::{Claim, claim, is_firm};
 use crate::text::bytes::lines;
@@ -73,9 +74,9 @@ enum Kind {
 
 const KINDS: [&str; 7] = ["wrote", "found", "turns", "works", "text", "this", "heeds"];
 
-/// A pattern for each [`Kind`]: words of a line in lower case, not parts of a path.
+/// The words of each [`Kind`] in a line in lower case, not parts of a path: all at once, and that of [`Kind::Wrote`] with its place.
 #[expect(clippy::expect_used, reason = "the words are escaped")]
-static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+static PATTERNS: LazyLock<(RegexSet, Regex)> = LazyLock::new(|| {
     let mut words = vec![(Vec::new(), Vec::new()); KINDS.len()];
     for row in include_str!("others.tsv").lines().filter(|row| !row.starts_with('#')) {
         let (row, is_wide) = row.strip_prefix("wide\t").map_or((row, false), |row| (row, true));
@@ -84,20 +85,15 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         (if is_wide { wide } else { narrow }).extend(list.split(", ").map(regex::escape));
     }
     let pattern = |(narrow, wide): &(Vec<String>, Vec<String>)| {
-        let pattern = format!(r"(?:^|[^\w/])(?P<word>{})|{}", narrow.join("|"), wide.join("|"));
-        Regex::new(&pattern).expect("the words are escaped")
+        format!(r"(?:^|[^\w/])(?P<word>{})|{}", narrow.join("|"), wide.join("|"))
     };
-    words.iter().map(pattern).collect()
+    let patterns: Vec<String> = words.iter().map(pattern).collect();
+    let set = RegexSet::new(&patterns).expect("the words are escaped");
+    (set, Regex::new(&patterns[Kind::Wrote as usize]).expect("the words are escaped"))
 });
 
-/// Returns where in a line in lower case a word of a kind starts.
-fn find(kind: Kind, line: &str) -> Option<usize> {
-    let found = PATTERNS[kind as usize].captures(line)?;
-    Some(found.name("word").or_else(|| found.get(0))?.start())
-}
-
 fn has(kind: Kind, line: &str) -> bool {
-    PATTERNS[kind as usize].is_match(line)
+    PATTERNS.0.matches(line).matched(kind as usize)
 }
 
 /// Whose words may stand before "said" and "wrote" without making it another's.
@@ -237,15 +233,21 @@ fn is_asked_about(lead: &str, rest: &str) -> bool {
 /// needed before a document: what has a heading, or is asked about.
 fn hands_over(lead: &str, is_inline: bool, is_document: bool) -> bool {
     let lower = super::lexicon::lower(lead);
-    let has = |kind| has(kind, &lower);
+    let found = PATTERNS.0.matches(&lower);
+    let has = |kind: Kind| found.matched(kind as usize);
     let is_condition = CONDITIONS.iter().any(|word| lower.strip_prefix(word).is_some_and(|rest| rest.starts_with(' ')));
     if has(Kind::Heeds) || is_condition {
         return false;
     }
-    let wrote = find(Kind::Wrote, &lower).is_some_and(|at| {
+    let place = |lead: &str| {
+        let found = PATTERNS.1.captures(lead)?;
+        Some(found.name("word").or_else(|| found.get(0))?.start())
+    };
+    let is_anothers = |at: usize| {
         let before = lower[..at].split(|c: char| !c.is_alphanumeric() && c != '\'').rfind(|word| !word.is_empty());
         !before.is_some_and(|word| OWN.contains(&word))
-    });
+    };
+    let wrote = has(Kind::Wrote) && place(&lower).is_some_and(is_anothers);
     let has_colon = lead.ends_with(COLONS);
     let points = has(Kind::This);
     let hands_over = wrote && (has_colon || points)
@@ -263,6 +265,11 @@ pub fn quotations(text: &str, line: &str) -> Vec<Range<usize>> {
     const MARKS: [(char, char); 7] =
         [('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』'), ('‘', '’'), ('"', '"')];
     let mut found: Vec<Range<usize>> = Vec::new();
+    // Most lines have none of these bytes, with which a mark begins.
+    let bytes = line.as_bytes();
+    if memchr3(b'"', 0xe2, 0xe3, bytes).or_else(|| memchr(0xc2, bytes)).is_none() {
+        return found;
+    }
     let mut at = 0;
     while let Some((from, open)) = line[at..].char_indices().find(|(_, c)| MARKS.iter().any(|(open, _)| open == c)) {
         let start = at + from + open.len_utf8();

@@ -22,7 +22,7 @@ use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
 use fields::{FieldSpan, FieldValue, Fields, cells_of, has_amounts, read, spread};
 use kinds::{Kinds, kinds};
-use sequence::{Once, ids};
+use sequence::{Once, Runs, ids};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -86,12 +86,18 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     if by_word.is_none() && by_cell.is_none() {
         return None;
     }
-    let (mut odd, mut usual_lines, mut all_doubles) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut odd, mut usual_lines, mut all_doubles, mut all_changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (usual, compared) in by_cell.iter_mut().zip(&cells).chain(by_word.iter_mut().zip([&words])) {
-        let Differing { of_other_shape, by_column, doubles, usual, body } = usual.compare(compared);
+        let Differing { of_other_shape, by_column, doubles, changes, usual, body } = usual.compare(compared);
         odd.extend(few_of_each(of_other_shape, by_column, most, &body));
         usual_lines.extend(usual);
         all_doubles.extend(doubles);
+        all_changes.extend(changes);
+    }
+    all_changes.sort_unstable();
+    all_changes.dedup();
+    if all_changes.len() > 2 * MIN_ODD {
+        all_changes.clear();
     }
     // Of many different names a part may still be the same in all: `lib-curl/bookworm`.
     if by_word.is_some_and(|usual| usual.columns.iter().any(FieldColumn::is_open)) {
@@ -103,7 +109,9 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
             odd.extend(few_of_each(of_other_shape, by_column, most, &body));
         }
     }
-    odd.extend(all_doubles.into_iter().chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)));
+    odd.extend(
+        all_doubles.into_iter().chain(all_changes).chain(sequence::breaks(&lines)).chain(scripts::strangers(&lines)),
+    );
     odd.sort_unstable();
     odd.dedup();
     usual_lines.sort_unstable();
@@ -159,6 +167,8 @@ struct Differing {
     by_column: Vec<Vec<OddField>>,
     /// Both of those whose ids are the same.
     doubles: Vec<usize>,
+    /// Those beside which a field changes for good.
+    changes: Vec<usize>,
     /// Those that do not.
     usual: Vec<usize>,
     /// From the first line of a usual shape to the last.
@@ -357,6 +367,8 @@ impl Usual {
         let mut by_column: Vec<Vec<OddField>> = self.columns.iter().map(|_| Vec::new()).collect();
         // By column: the last regular field; mostly the next is the same.
         let mut last = vec![""; self.columns.len()];
+        let mut of_rare_shape = Vec::new();
+        let mut runs: Vec<Runs> = self.columns.iter().map(|_| Runs::default()).collect();
         let (mut shape_before, mut place, mut body) = (None, 0, None);
         for (nth, &(i, text)) in compared.lines.iter().enumerate() {
             let line = compared.sampled(nth).unwrap_or_else(|| {
@@ -367,6 +379,7 @@ impl Usual {
             shape_before = Some(line.shape);
             let mut is_usual = true;
             let mut compare = |column: usize, field| {
+                runs[column].see(field, i);
                 self.columns[column].compare(field, i, &mut last[column], &mut |distance, line| {
                     is_usual = false;
                     by_column[column].push(OddField { distance, line, value: FieldValue::of(field) });
@@ -374,6 +387,7 @@ impl Usual {
             };
             let Some(shape) = self.shapes.get_mut(&line.shape) else {
                 of_other_shape.push(i);
+                of_rare_shape.push(i);
                 continue;
             };
             body = Some(body.map_or(i, |body: Range<usize>| body.start)..i + 1);
@@ -393,6 +407,9 @@ impl Usual {
                 of_other_shape.push(i);
                 continue;
             };
+            if columns.is_empty() {
+                of_rare_shape.push(i);
+            }
             for (field, column) in line.fields.iter().zip(columns.clone()) {
                 compare(column, field.of(line.text));
             }
@@ -405,7 +422,11 @@ impl Usual {
         }
         let ids = self.shapes.values().flat_map(|shape| &shape.ids);
         let doubles = ids.flat_map(|(_, ids)| ids.doubles()).copied().collect();
-        Differing { of_other_shape, by_column, doubles, usual: usual_lines, body: body.unwrap_or_default() }
+        // A line of another shape between them opens a section.
+        let is_apart =
+            |[before, behind]: &[usize; 2]| of_rare_shape.iter().any(|other| (*before..*behind).contains(other));
+        let changes = runs.iter().flat_map(Runs::changes).filter(|pair| !is_apart(pair)).flatten().collect();
+        Differing { of_other_shape, by_column, doubles, changes, usual: usual_lines, body: body.unwrap_or_default() }
     }
 
     /// Adds the columns of lines of one shape, by kind if they are of several; a kind may be of several again.

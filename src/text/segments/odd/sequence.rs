@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::column::strange;
+use super::fields::runs;
 use crate::text::bytes::has_digit;
 use crate::tokens::{BuildMixedHasher, content_seed};
 
@@ -62,6 +63,51 @@ impl Once {
 
     fn are_many(&self) -> bool {
         self.doubles.len() > 2 * MAX_BREAKS
+    }
+}
+
+/// Fewest lines in a row with the same field, most such rows, and fewest lines of all, for a change for good.
+const MIN_RUN: usize = 5;
+const MAX_RUNS: usize = 3;
+const MIN_IN_RUNS: usize = 16;
+
+/// The rows of a column in which the same field follows itself: a dose of 5 mg, and from some day on 10 mg.
+#[derive(Default)]
+pub(super) struct Runs<'t> {
+    runs: Vec<Run<'t>>,
+}
+
+struct Run<'t> {
+    field: &'t str,
+    first: usize,
+    last: usize,
+    count: usize,
+}
+
+impl<'t> Runs<'t> {
+    pub(super) fn see(&mut self, field: &'t str, line: usize) {
+        let is_varied = self.runs.len() > MAX_RUNS;
+        match self.runs.last_mut() {
+            _ if is_varied => {}
+            Some(run) if run.field == field => (run.last, run.count) = (line, run.count + 1),
+            _ => self.runs.push(Run { field, first: line, last: line, count: 1 }),
+        }
+    }
+
+    /// Iterates over the lines before and behind each change, where they are few. What counts on by one, as hours do, does not change.
+    pub(super) fn changes(&self) -> impl Iterator<Item = [usize; 2]> {
+        let all: usize = self.runs.iter().map(|run| run.count).sum();
+        let are_few = (2..=MAX_RUNS).contains(&self.runs.len()) && all >= MIN_IN_RUNS;
+        let are_long = self.runs.iter().all(|run| run.count >= MIN_RUN);
+        let counts_on = |pair: &[Run<'_>]| {
+            let steps = runs(pair[0].field).zip(runs(pair[1].field)).map(|(before, behind)| behind - before);
+            // Past midnight, and in a new year.
+            let begins_anew = pair[1].field.len() == 2 && pair[1].field.starts_with('0');
+            begins_anew || steps.filter(|step| *step != 0.0).any(|step| step.abs() <= 1.0)
+        };
+        let is_change = are_few && are_long && !self.runs.windows(2).any(counts_on);
+        let pairs = self.runs.windows(2).filter(move |_| is_change);
+        pairs.map(|pair| [pair[0].last, pair[1].first])
     }
 }
 

@@ -501,3 +501,26 @@ fn the_frame_of_rows_hides_no_row_among_them() {
     let text = format!("{head}{}\n===== 63 passed, 1 skipped in 4.21s =====", (0..64).map(row).collect::<String>());
     assert!(odd_lines(&text).iter().any(|line| line.contains("SKIPPED")), "{:?}", odd_lines(&text));
 }
+
+#[test]
+fn where_a_field_changes_for_good_both_lines_are_odd() {
+    let dose = |i: usize| {
+        format!(
+            "2026-{:02}-{:02} ramipril {} mg, pulse {}",
+            1 + i / 28,
+            1 + i % 28,
+            if i < 40 { 5 } else { 10 },
+            60 + i * 37 % 19
+        )
+    };
+    assert_eq!(odd_among(dose, &[]), [dose(39), dose(40)]);
+    let rent = |i: usize| {
+        format!("{i};rent, flat {};{};-840.00", i * 37 % 61, if i < 60 { "DE12 1203 0000" } else { "LT87 3250 0441" })
+    };
+    assert_eq!(odd_among(rent, &[]), [rent(59), rent(60)]);
+    // Months count on, and three groups of a few lines are none.
+    let month = |i: usize| format!("{i},2026-{:02},{}.50", 3 + i / 50, 10 + i * 37 % 60);
+    assert!(odd_among(month, &[]).is_empty());
+    let shift = |i: usize| format!("{i},{},{}.50", ["early", "late", "night"][i / 4 % 3], 10 + i * 37 % 60);
+    assert!(odd_among(shift, &[]).is_empty());
+}
