@@ -6,7 +6,7 @@ use super::others::of_others;
 use crate::text::bytes::{has_digit, has_time, lines};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
-use crate::text::segments::{is_excerpt, is_hit, is_of_report};
+use crate::text::segments::{SUBJECTS, is_excerpt, is_hit, is_of_report};
 
 /// Most lines of a compiler's report between two that show code: the command, the function.
 const BETWEEN_EXCERPTS: usize = 4;
@@ -71,9 +71,7 @@ fn is_alone(text: &str) -> bool {
 /// Longest name of a header.
 const MAX_HEADER_BYTES: usize = 16;
 
-/// Names of the headers of a mail, in lower case: those that only a mail has, and others. `From:`, `To:` and `Date:` are of a
-/// journey, too.
-const SUBJECTS: [&str; 9] = ["subject", "betreff", "objet", "asunto", "assunto", "oggetto", "тема", "主题", "件名"];
+/// Names of headers, in lower case, that mails do not have alone: `From:`, `To:` and `Date:` are of a journey, too.
 const HEADERS: [&str; 21] = [
     "from",
     "to",

@@ -17,7 +17,14 @@ const MAX_NAME: usize = 40;
 /// Names of headers that say who wrote, in mails as people see them.
 const SENDERS: [&str; 8] = ["from", "von", "de", "da", "från", "от", "发件人", "差出人"];
 
-/// Sets the lines of several mails that say nothing new to [`Class::Noise`]. O(n).
+/// Names of headers that say what a mail is about, in lower case: only a mail has one.
+pub const SUBJECTS: [&str; 9] = ["subject", "betreff", "objet", "asunto", "assunto", "oggetto", "тема", "主题", "件名"];
+
+/// Most lines before the headers of a mail that is a text of its own.
+const MAX_BEFORE: usize = 3;
+
+/// Sets the lines of several mails that say nothing new to [`Class::Noise`]; of one the headers but for who wrote and what about, which
+/// stand for it. O(n).
 pub fn quiet(text: &str, units: &[Unit], classes: &mut [Class]) {
     let lines: Vec<usize> = (0..units.len()).filter(|&unit| units[unit].opens).collect();
     let line = |at: usize| lines.get(at).map_or("", |&unit| units[unit].line(text));
@@ -26,6 +33,14 @@ pub fn quiet(text: &str, units: &[Unit], classes: &mut [Class]) {
         header(line(at)).is_some_and(is_sender) && header(line(at + 1)).is_some()
     };
     if (0..lines.len()).filter(opens_mail).nth(MIN_MAILS - 1).is_none() {
+        let first = (0..=MAX_BEFORE).find(opens_mail).unwrap_or(lines.len());
+        let headers = (first..lines.len()).map_while(|at| Some((at, header(line(at))?.to_lowercase())));
+        let headers: Vec<(usize, String)> = headers.collect();
+        let is_subject = |name: &str| SUBJECTS.contains(&name);
+        for (at, name) in headers.iter().filter(|_| headers.iter().any(|(_, name)| is_subject(name))) {
+            let stands = is_subject(name) || SENDERS.contains(&name.as_str());
+            classes[lines[*at]] = if stands { Class::Header } else { Class::Noise };
+        }
         return;
     }
     let mut seen = HashSet::new();
@@ -60,6 +75,20 @@ fn header(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use crate::text::segments::{Class, Segments};
+
+    #[test]
+    fn of_a_mail_alone_who_wrote_and_what_about_stand_for_it() {
+        let said = "We could take the train to the lake and walk from there, if it is dry.\n".repeat(4);
+        let text =
+            format!("From: Ann <ann@lake.example>\nTo: all@lake.example\nDate: 3 May 2026\nSubject: Walk\n\n{said}");
+        let segments = Segments::of(&text);
+        let class =
+            |name: &str| segments.pieces().iter().find(|piece| text[piece.range()].contains(name)).unwrap().class;
+        assert_eq!(
+            ["From:", "To:", "Date:", "Subject:"].map(class),
+            [Class::Header, Class::Noise, Class::Noise, Class::Header]
+        );
+    }
 
     #[test]
     fn of_mails_stays_what_they_say_and_by_whom() {

@@ -42,6 +42,7 @@ use parents::Parents;
 use records::Records;
 
 pub use log::is_hit;
+pub use mail::SUBJECTS;
 pub use report::{is_excerpt, is_of_report};
 
 /// The class of a piece, by its form alone; the fit turns it into weight.
