@@ -219,6 +219,7 @@ impl Build<'_> {
         let children: Vec<usize> = self.children(index).collect();
         if shape == Shape::Object && children.len() <= MAX_BESIDE && depth <= MAX_ROWS_DEPTH {
             self.find_headings(&children);
+            self.head_lists(&children);
         }
         let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
         // Of the members of an object only what is odd counts: their order says nothing.
@@ -527,6 +528,41 @@ impl Build<'_> {
         }
     }
 
+    /// Notes the short members beside a list as what says whose its elements are: `"currency": "CHF", "products": [...]`.
+    fn head_lists(&mut self, children: &[usize]) {
+        let bytes = |child: usize| self.found[child].start as usize..self.found[child].end as usize;
+        // `true` and `null` say whose nothing is.
+        let says_whose = |child: usize| matches!(self.text.as_bytes()[self.value(child)], b'"' | b'\'' | b'0'..=b'9');
+        let is_short = |child: &usize| {
+            self.is_leaf(*child) && bytes(*child).len() <= MAX_HEADING_MEMBER_BYTES && says_whose(*child)
+        };
+        let short: Vec<usize> = children.iter().copied().filter(is_short).collect();
+        let (Some(&last), true) = (short.last(), short.len() <= MAX_HEADING_MEMBERS) else { return };
+        let under = |child: usize, name: usize| NamedValue {
+            bytes: bytes(child),
+            names: vec![bytes(name).start],
+            is_record: false,
+        };
+        let lists =
+            children.iter().filter(|child| self.has_list(**child, HEADED_DEPTH)).map(|&child| under(child, last));
+        let mut named: Vec<NamedValue> = lists.collect();
+        if !named.is_empty() {
+            named.extend(short.windows(2).map(|pair| under(pair[1], pair[0])));
+        }
+        self.named.extend(named);
+    }
+
+    /// Returns whether the value of a member is a list of several rows, or an object with one, up to so deep.
+    fn has_list(&self, index: usize, depth: usize) -> bool {
+        if !self.is_container(index) {
+            return false;
+        }
+        match self.text.as_bytes()[self.value(index)] {
+            b'[' => self.children(index).nth(MIN_HEADED - 1).is_some(),
+            _ => depth > 0 && self.children(index).any(|child| self.has_list(child, depth - 1)),
+        }
+    }
+
     /// Returns the parents of the pieces, and the pieces of each record.
     fn parents(&self) -> (Parents, Vec<Range<u32>>) {
         let mut parents = Parents::none(self.pieces.len());
@@ -578,6 +614,12 @@ fn of_children(classes: &[Class], numbers: &[Range<usize>]) -> Vec<Class> {
     let of_rows = |rows: &Range<usize>| classes[rows.clone()].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
     numbers.iter().map(of_rows).collect()
 }
+
+/// Most members beside a list that head it, most bytes of each, fewest elements of the list, and how deep it may stand.
+const MAX_HEADING_MEMBERS: usize = 4;
+const MAX_HEADING_MEMBER_BYTES: usize = 64;
+const MIN_HEADED: usize = 4;
+const HEADED_DEPTH: usize = 2;
 
 /// Ends of the keys whose string is what the next call of a listing takes, in lower case without `_` and `-`; and the longest member
 /// that is looked at.

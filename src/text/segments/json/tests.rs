@@ -108,6 +108,15 @@ fn the_rows_of_a_group_have_its_name() {
 }
 
 #[test]
+fn the_rows_of_a_list_have_what_stands_beside_it() {
+    let node = |i: usize| json!({"node": {"id": format!("gid://x/P/{}", i * 7919), "title": format!("Lamp {i}"), "variants": [{"price": format!("{i}.50")}]}});
+    let products = json!({"edges": (0..28).map(node).collect::<Vec<_>>(), "pageInfo": {"hasNextPage": false}});
+    let shop = json!({"name": "Cordoba", "currencyCode": "CHF", "isOpen": true, "products": products});
+    let short = short(&json!({"data": {"shop": shop}}).to_string(), &["Lamp 17"]);
+    assert!(short.contains("Cordoba") && short.contains("CHF") && !short.contains("isOpen"), "{short}");
+}
+
+#[test]
 fn rows_without_keys_have_their_columns() {
     let columns = ["sku", "title of the product", "price in euros", "units in stock", "last delivery"];
     let row = |i: usize| json!([format!("S-{i}"), format!("Lamp {i}"), 10 + i, 100 - i, "2026-05-01"]);
