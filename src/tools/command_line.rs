@@ -11,11 +11,13 @@ const LOOKING: &str = " \
     nvidia-smi mailq true test top \
 ";
 /// Programs that look where the first word behind them says so.
-const LOOKING_BY_VERB: &str = " git kubectl docker docker-compose podman helm systemctl pip pip3 npm brew apt apt-cache zpool zfs chronyc terraform ";
+const LOOKING_BY_VERB: &str = " \
+    git kubectl docker docker-compose podman helm systemctl pip pip3 npm brew apt apt-cache zpool zfs chronyc terraform \
+";
 const LOOKING_VERBS: &str = " \
-    status log logs diff show blame get list ls describe ps images inspect info search view top stats port version events \
-    explain freeze policy outdated is-active is-enabled is-failed list-units list-timers cat rev-parse ls-files ls-remote \
-    grep shortlog plan tracking sources \
+    status log logs diff show blame get list ls describe ps images inspect info search view top stats port events \
+    explain freeze policy outdated is-active is-enabled is-failed list-units list-timers cat rev-parse ls-files \
+    ls-remote grep shortlog plan tracking sources \
 ";
 /// Words before the verb that say of what: `docker compose ps`.
 const PARTS_OF_PROGRAMS: [&str; 3] = ["compose", "container", "image"];
@@ -49,34 +51,40 @@ const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 /// Returns whether a call of a shell surely changes nothing, as [`files_shown_by`] reads it: each of its programs only looks.
 pub fn only_looks(arguments: &Value) -> bool {
     let of_words = |words: &[Value]| match words.iter().map(Value::as_str).collect::<Option<Vec<_>>>().as_deref() {
-        Some([shell, option, line]) if SHELLS.contains(shell) && option.ends_with('c') => looks(line),
-        Some(words) => looks(&words.join(" ")),
+        Some([shell, option, line]) if SHELLS.contains(shell) && option.ends_with('c') => looks(line, MAX_WITHIN),
+        Some(words) => looks(&words.join(" "), MAX_WITHIN),
         None => false,
     };
-    let looks = |value: &Value| match value {
-        Value::String(line) => looks(line),
+    let value_looks = |value: &Value| match value {
+        Value::String(line) => looks(line, MAX_WITHIN),
         Value::Array(words) => of_words(words),
         _ => false,
     };
     match (command(arguments), arguments.get("commands")) {
-        (Some(command), _) => looks(command),
-        (None, Some(Value::Array(commands))) => !commands.is_empty() && commands.iter().all(looks),
+        (Some(command), _) => value_looks(command),
+        (None, Some(Value::Array(commands))) => !commands.is_empty() && commands.iter().all(value_looks),
         _ => false,
     }
 }
 
-fn looks(command: &str) -> bool {
+/// Most command lines within others: `ssh host docker exec name ls`.
+const MAX_WITHIN: usize = 4;
+
+/// Returns whether a command line only looks, up to so many others within it.
+fn looks(command: &str, within: usize) -> bool {
     let command = without_errors(command);
     let words = words(&command);
     let mut programs = words.split(Option::is_none).filter(|program| !program.is_empty()).peekable();
     programs.peek().is_some()
         && !CHANGED_BY.iter().any(|word| command.contains(word))
-        && programs.all(|program| program_looks(&program.iter().flatten().map(String::as_str).collect::<Vec<_>>()))
+        && programs
+            .all(|program| program_looks(&program.iter().flatten().map(String::as_str).collect::<Vec<_>>(), within))
 }
 
-/// Returns whether a program with its arguments changes nothing.
-fn program_looks(words: &[&str]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return false };
+/// Returns whether a program with its arguments changes nothing; `within` as for [`looks`].
+fn program_looks(words: &[&str], within: usize) -> bool {
+    let before = words.iter().take_while(|word| BEFORE_PROGRAM.contains(word)).count();
+    let Some((program, arguments)) = words[before..].split_first() else { return false };
     let has = |option: &str| arguments.iter().any(|argument| argument.starts_with(option));
     let sends = |argument: &&str| match (argument.strip_prefix("--"), argument.strip_prefix('-')) {
         (Some(long), _) => SENDING_LONG.iter().any(|sending| long.starts_with(sending)),
@@ -85,9 +93,9 @@ fn program_looks(words: &[&str]) -> bool {
     };
     let operands = || arguments.iter().filter(|argument| !argument.starts_with('-'));
     match *program {
-        _ if BEFORE_PROGRAM.contains(program) => program_looks(arguments),
         _ if matches!(arguments, [option] if VERSIONS.contains(option)) => true,
-        "ssh" => operands_behind(arguments, &BEFORE_HOST).is_some_and(|(_, remote)| looks(&remote.join(" "))),
+        "ssh" => operands_behind(arguments, &BEFORE_HOST)
+            .is_some_and(|(_, remote)| within > 0 && looks(&remote.join(" "), within - 1)),
         // The clock is set by `-s` and by a bare number.
         "date" => arguments
             .iter()
@@ -109,7 +117,9 @@ fn program_looks(words: &[&str]) -> bool {
             arguments.iter().find(looks).is_some_and(|statement| !statement.trim_end_matches(';').contains(';'))
         }
         _ if is_in(LOOKING_BY_VERB, program) => match operands_behind(arguments, &BEFORE_VERB) {
-            Some(("exec", behind)) if CONTAINERS.contains(program) => in_container(behind),
+            Some(("exec", behind)) if CONTAINERS.contains(program) => {
+                within > 0 && program_looks(in_container(behind), within - 1)
+            }
             Some((part, behind)) if PARTS_OF_PROGRAMS.contains(&part) => {
                 operands_behind(behind, &BEFORE_VERB).is_some_and(|(verb, _)| is_in(LOOKING_VERBS, verb))
             }
@@ -120,13 +130,11 @@ fn program_looks(words: &[&str]) -> bool {
     }
 }
 
-/// Returns whether what is run in a container changes nothing: the words behind its name.
-fn in_container(words: &[&str]) -> bool {
-    let behind = |at: usize| program_looks(&words[at + 1..]);
-    match words.iter().position(|word| *word == "--") {
-        Some(end) => behind(end),
-        None => words.iter().position(|word| !word.starts_with('-')).is_some_and(behind),
-    }
+/// Returns what is run in a container: the words behind its name.
+fn in_container<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
+    let end =
+        words.iter().position(|word| *word == "--").or_else(|| words.iter().position(|word| !word.starts_with('-')));
+    end.map_or(&[], |end| &words[end + 1..])
 }
 
 /// Returns whether `curl` throws away what it is told at `at` to save: `-so /dev/null`.
@@ -254,7 +262,7 @@ fn run(words: &[Option<String>]) -> Option<String> {
     words.split(Option::is_none).rev().find_map(|part| {
         let is_before = |word: &&str| BEFORE_PROGRAM.contains(word) || word.contains('=');
         let part: Vec<&str> = part.iter().flatten().map(String::as_str).skip_while(is_before).collect();
-        let (program, rest) = part.split_first().filter(|_| !program_looks(&part))?;
+        let (program, rest) = part.split_first().filter(|_| !program_looks(&part, MAX_WITHIN))?;
         let mut operands = rest.iter().filter(|word| !word.starts_with('-'));
         if SHELLS.contains(program) && rest.iter().any(|option| option.starts_with('-') && option.ends_with('c')) {
             return run(&self::words(operands.next()?));
@@ -364,7 +372,7 @@ mod tests {
             "curl -so /dev/null -w '%{http_code} %{time_total}' https://a.example.org/health",
             "python3 --version",
         ] {
-            assert!(looks(command), "{command}");
+            assert!(looks(command, MAX_WITHIN), "{command}");
         }
         for arguments in [
             r#"{"cmd": "ls"}"#,
@@ -427,8 +435,17 @@ mod tests {
             "ip link set eth0 down",
             "crontab new.txt",
         ] {
-            assert!(!looks(command), "{command}");
+            assert!(!looks(command, MAX_WITHIN), "{command}");
         }
+    }
+
+    #[test]
+    fn a_command_line_in_thousands_of_others_is_read() {
+        for before in ["sudo ", "ssh h ", "docker exec c ", "kubectl exec p -- "] {
+            _ = looks(&(before.repeat(100_000) + "ls"), MAX_WITHIN);
+        }
+        assert!(looks("sudo ssh h docker exec c ls", MAX_WITHIN));
+        assert!(!looks("npm version patch", MAX_WITHIN));
     }
 
     #[test]
