@@ -1,15 +1,16 @@
 //! Finds what others wrote in a message of the user, by form: forwarded, in a tag, in quotation marks, or behind a lead such as "Here is
 //! what my landlord wrote:" and "Translate this:". It claims nothing in the user's name.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr3};
-use regex::{Regex, RegexSet};
 
 use super::claim::{Claim, claim, is_firm};
-use crate::text::bytes::lines;
+use crate::text::bytes::{FIRST_WIDE, lines};
 use crate::text::envelope;
+use crate::tokens::BuildMixedHasher;
 
 /// Most bytes of a line that hands something over, of the user's question behind it, and of a quotation in a line.
 const MAX_LEAD_BYTES: usize = 240;
@@ -74,26 +75,64 @@ enum Kind {
 
 const KINDS: [&str; 7] = ["wrote", "found", "turns", "works", "text", "this", "heeds"];
 
-/// The words of each [`Kind`] in a line in lower case, not parts of a path: all at once, and that of [`Kind::Wrote`] with its place.
-#[expect(clippy::expect_used, reason = "the words are escaped")]
-static PATTERNS: LazyLock<(RegexSet, Regex)> = LazyLock::new(|| {
-    let mut words = vec![(Vec::new(), Vec::new()); KINDS.len()];
+/// The phrases of `others.tsv` with their kind, by their first two characters; in scripts without spaces by the first.
+#[derive(Default)]
+struct Lists {
+    narrow: HashMap<[char; 2], Vec<(&'static str, usize)>, BuildMixedHasher>,
+    wide: HashMap<char, Vec<(&'static str, usize)>, BuildMixedHasher>,
+}
+
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    let mut lists = Lists::default();
     for row in include_str!("others.tsv").lines().filter(|row| !row.starts_with('#')) {
         let (row, is_wide) = row.strip_prefix("wide\t").map_or((row, false), |row| (row, true));
-        let Some((kind, list)) = row.split_once('\t') else { continue };
-        let (narrow, wide) = &mut words[KINDS.iter().position(|name| *name == kind).unwrap_or_default()];
-        (if is_wide { wide } else { narrow }).extend(list.split(", ").map(regex::escape));
+        let Some((kind, phrases)) = row.split_once('\t') else { continue };
+        let kind = KINDS.iter().position(|name| *name == kind).unwrap_or_default();
+        for phrase in phrases.split(", ") {
+            let mut first = phrase.chars();
+            match (first.next(), first.next()) {
+                (Some(one), _) if is_wide => lists.wide.entry(one).or_default().push((phrase, kind)),
+                (Some(one), Some(two)) => lists.narrow.entry([one, two]).or_default().push((phrase, kind)),
+                _ => {}
+            }
+        }
     }
-    let pattern = |(narrow, wide): &(Vec<String>, Vec<String>)| {
-        format!(r"(?:^|[^\w/])(?P<word>{})|{}", narrow.join("|"), wide.join("|"))
-    };
-    let patterns: Vec<String> = words.iter().map(pattern).collect();
-    let set = RegexSet::new(&patterns).expect("the words are escaped");
-    (set, Regex::new(&patterns[Kind::Wrote as usize]).expect("the words are escaped"))
+    lists
 });
 
-fn has(kind: Kind, line: &str) -> bool {
-    PATTERNS.0.matches(line).matched(kind as usize)
+/// The kinds of phrases that a line has.
+#[derive(Default)]
+struct Kinds {
+    has: [bool; KINDS.len()],
+    /// Where the first of [`Kind::Wrote`] starts.
+    wrote: Option<usize>,
+}
+
+impl Kinds {
+    /// Finds those of a line in lower case: at the start of a word that is no part of a path.
+    fn of(line: &str) -> Self {
+        let (mut this, mut before) = (Self::default(), ' ');
+        for (at, c) in line.char_indices() {
+            let rest = &line[at..];
+            let second = rest.chars().nth(1).unwrap_or(' ');
+            let starts_word = !(before.is_alphanumeric() || matches!(before, '_' | '/'));
+            let narrow = if starts_word { LISTS.narrow.get(&[c, second]) } else { None };
+            let wide = if c >= FIRST_WIDE { LISTS.wide.get(&c) } else { None };
+            let phrases = narrow.into_iter().chain(wide).flatten();
+            for (_, kind) in phrases.filter(|(phrase, _)| rest.starts_with(phrase)) {
+                this.has[*kind] = true;
+                if *kind == Kind::Wrote as usize {
+                    this.wrote.get_or_insert(at);
+                }
+            }
+            before = c;
+        }
+        this
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        self.has[kind as usize]
+    }
 }
 
 /// Whose words may stand before "said" and "wrote" without making it another's.
@@ -108,14 +147,20 @@ const CONDITIONS: [&str; 16] = [
     "quando", "se",
 ];
 
+/// Most searches for the end of a tag or a label: each may read all that follows.
+const MAX_SEARCHES: usize = 64;
+
 /// Returns the ranges of `text` that others wrote, in order. O(n).
 pub fn of_others(text: &str) -> Vec<Range<usize>> {
+    let body = text.trim_end();
+    let mut handed =
+        Handed { text, last_gap: body.rfind("\n\n"), is_asked: body.ends_with(['?', '？']), searches: MAX_SEARCHES };
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     while let Some(line) = lines(&text[at..]).next() {
         let range = at..at + line.len();
         at = range.end;
-        let Some(others) = handed_over(text, range) else { continue };
+        let Some(others) = handed.from(range) else { continue };
         at = at.max(others.end);
         // What is said of all above it.
         found.retain(|before| before.end <= others.start);
@@ -124,130 +169,140 @@ pub fn of_others(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns what others wrote that begins in a line or behind it.
-fn handed_over(text: &str, line: Range<usize>) -> Option<Range<usize>> {
-    let said = text[line.clone()].trim();
-    let behind = &text[line.end..];
-    if said.is_empty() {
-        return None;
-    }
-    let lower = super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
-    if FORWARDED.iter().any(|start| lower.starts_with(start)) {
-        return Some(line.start..text.len());
-    }
-    if let Some(fence) = FENCES.iter().find(|fence| said.starts_with(**fence)) {
-        let from = line.start + text[line.clone()].find(fence)? + fence.len();
-        let end = text[from..].find(fence).map_or(text.len(), |end| from + end + fence.len());
-        return Some(line.start..end);
-    }
-    if let Some(end) = tagged(said, behind) {
-        return Some(line.start..line.end + end);
-    }
-    if let Some(end) = labelled(&lower, behind) {
-        return Some(line.start..line.end + end);
-    }
-    if is_caret(&lower) {
-        return Some(0..line.start);
-    }
-    let start = line.start + envelope::start(&text[line.clone()]);
-    led(text, start..line.end)
+/// A text in which others may have written.
+struct Handed<'t> {
+    text: &'t str,
+    /// Where its last paragraph is set apart, and whether it ends in a question.
+    last_gap: Option<usize>,
+    is_asked: bool,
+    /// Searches that are left.
+    searches: usize,
 }
 
-/// Returns the end of what stands behind a line with an opening tag alone: `<document name="a.txt">`.
-fn tagged(line: &str, behind: &str) -> Option<usize> {
-    let inner = line.strip_prefix('<')?.strip_suffix('>')?;
-    let name = &inner[..inner.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(inner.len())];
-    let lower = name.to_lowercase();
-    if name.is_empty() || inner.contains(['<', '>']) || OF_USER.iter().any(|own| lower.contains(own)) {
-        return None;
+impl<'t> Handed<'t> {
+    /// Returns what others wrote that begins in a line or behind it.
+    fn from(&mut self, line: Range<usize>) -> Option<Range<usize>> {
+        let said = self.text[line.clone()].trim();
+        let lower = || super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
+        let is_forwarded = || FORWARDED.iter().any(|start| lower().starts_with(start));
+        match said.bytes().next()? {
+            b'[' | b'-' | b'B' if is_forwarded() => return Some(line.start..self.text.len()),
+            b'^' if points_up(&lower()) => return Some(0..line.start),
+            b'[' => {
+                if let Some(end) = self.labelled(&lower(), line.end) {
+                    return Some(line.start..end);
+                }
+            }
+            b'<' => {
+                if let Some(end) = self.tagged(said, line.end) {
+                    return Some(line.start..end);
+                }
+            }
+            b'"' | b'\'' => {
+                if let Some(fence) = FENCES.iter().find(|fence| said.starts_with(**fence)) {
+                    let from = line.start + self.text[line.clone()].find(fence)? + fence.len();
+                    let end = self.text[from..].find(fence).map_or(self.text.len(), |end| from + end + fence.len());
+                    return Some(line.start..end);
+                }
+            }
+            _ => {}
+        }
+        let start = line.start + envelope::start(&self.text[line.clone()]);
+        self.led(start..line.end)
     }
-    let close = format!("</{name}>");
-    behind.find(&close).map(|at| at + close.len())
-}
 
-/// Returns the end of what stands behind a label in brackets: its closing label, or the end of the paragraph.
-fn labelled(lower: &str, behind: &str) -> Option<usize> {
-    let label = lower.strip_prefix('[')?;
-    let name = &label[..label.find([':', ']', ' '])?];
-    if !LABELS.contains(&name) {
-        return None;
+    /// Returns what follows a line, where that may be searched.
+    fn behind(&mut self, at: usize) -> Option<&'t str> {
+        self.searches = self.searches.checked_sub(1)?;
+        Some(&self.text[at..])
     }
-    let close = format!("[/{name}]");
-    let closed = behind.to_ascii_lowercase().find(&close).map(|at| at + close.len());
-    Some(closed.or_else(|| behind.find("\n\n")).unwrap_or(behind.len()))
+
+    /// Returns the end of what stands behind a line with an opening tag alone: `<document name="a.txt">`.
+    fn tagged(&mut self, line: &str, at: usize) -> Option<usize> {
+        let inner = line.strip_prefix('<')?.strip_suffix('>')?;
+        let is_end = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-');
+        let name = &inner[..inner.find(is_end).unwrap_or(inner.len())];
+        let lower = name.to_lowercase();
+        if name.is_empty() || inner.contains(['<', '>']) || OF_USER.iter().any(|own| lower.contains(own)) {
+            return None;
+        }
+        let close = format!("</{name}>");
+        self.behind(at)?.find(&close).map(|end| at + end + close.len())
+    }
+
+    /// Returns the end of what stands behind a label in brackets: its closing label, or the end of the paragraph.
+    fn labelled(&mut self, lower: &str, at: usize) -> Option<usize> {
+        let label = lower.strip_prefix('[')?;
+        let name = &label[..label.find([':', ']', ' '])?];
+        if !LABELS.contains(&name) {
+            return None;
+        }
+        let behind = self.behind(at)?;
+        let close = format!("[/{name}]");
+        let closed = behind.to_ascii_lowercase().find(&close).map(|end| end + close.len());
+        Some(at + closed.or_else(|| behind.find("\n\n")).unwrap_or(behind.len()))
+    }
+
+    /// Returns what others wrote behind a line that hands it over, or in it, up to the user's question.
+    fn led(&self, line: Range<usize>) -> Option<Range<usize>> {
+        let (said, rest) = (&self.text[line.clone()], &self.text[line.end..]);
+        // Not that of a URL.
+        let ends = |at: usize| said[at..].starts_with(char::is_whitespace) || said[..at].ends_with(COLONS[1]);
+        let colons = said.char_indices().filter(|(_, c)| COLONS.contains(c)).map(|(at, c)| at + c.len_utf8());
+        let (lead, is_inline) = match colons.filter(|&at| ends(at)).find(|&at| !said[at..].trim().is_empty()) {
+            Some(colon) => (&said[..colon], true),
+            None => (said.trim_end(), false),
+        };
+        let has_colon = lead.ends_with(COLONS);
+        let is_apart = rest.starts_with('\n') || lead.ends_with(['?', '？']);
+        if lead.len() > MAX_LEAD_BYTES || !(is_inline || has_colon || is_apart) {
+            return None;
+        }
+        // The last paragraph may be the user's, behind another one.
+        let last = self.last_gap.filter(|&gap| gap > line.end && !self.text[line.end..gap].trim().is_empty());
+        let is_headed = || rest.trim_start().starts_with('#');
+        let is_document = !is_inline && (is_headed() || has_colon && self.is_asked && last.is_some());
+        if !hands_over(lead, is_inline, is_document) {
+            return None;
+        }
+        if is_inline {
+            return Some(line.start + lead.len()..line.end);
+        }
+        let is_of_user = |at: usize| {
+            let said = self.text[at..].trim();
+            said.len() <= MAX_QUESTION_BYTES && !said.contains('\n')
+        };
+        match last.filter(|at| is_of_user(*at)) {
+            Some(at) => Some(line.end..at),
+            // Without a colon one paragraph behind the line is the user's.
+            None if has_colon || last.is_some() || rest.trim().contains('\n') => Some(line.end..self.text.len()),
+            None => None,
+        }
+        .filter(|others| !self.text[others.clone()].trim().is_empty())
+    }
 }
 
 /// Returns whether a line says of the text above it that others wrote it: "^ that's what Hanna sent me".
-fn is_caret(lower: &str) -> bool {
-    lower.strip_prefix('^').is_some_and(|rest| has(Kind::This, rest) || has(Kind::Wrote, rest) || rest.contains("that"))
-}
-
-/// Returns what others wrote behind a line that hands it over, or in it, up to the user's question.
-fn led(text: &str, line: Range<usize>) -> Option<Range<usize>> {
-    let said = &text[line.clone()];
-    // Not that of a URL.
-    let is_end =
-        |at: usize| said[at..].starts_with(char::is_whitespace) || said[..at].ends_with(COLONS[1]) || at == said.len();
-    let ends = said.char_indices().filter(|(_, c)| COLONS.contains(c)).map(|(at, c)| at + c.len_utf8());
-    let colon = ends.into_iter().find(|&at| is_end(at));
-    let (lead, is_inline) = match colon {
-        Some(colon) if !said[colon..].trim().is_empty() => (&said[..colon], true),
-        _ => (said, false),
-    };
-    let lead = lead.trim_end();
-    let rest = &text[line.end..];
-    let is_headed = rest.trim_start().starts_with('#');
-    let is_document = !is_inline && (is_headed || is_asked_about(lead, rest));
-    if lead.len() > MAX_LEAD_BYTES || !hands_over(lead, is_inline, is_document) {
-        return None;
-    }
-    if is_inline {
-        return Some(line.start + lead.len()..line.end);
-    }
-    let has_colon = lead.ends_with(COLONS);
-    let is_apart = rest.starts_with('\n') || lead.ends_with(['?', '？']);
-    let body = rest.trim_end();
-    if body.trim().is_empty() || !has_colon && !is_apart {
-        return None;
-    }
-    // The last paragraph may be the user's; without a colon one behind the lead is.
-    let last = body.rfind("\n\n").filter(|at| !body[..*at].trim().is_empty());
-    let is_of_user = |at: usize| {
-        let said = body[at..].trim();
-        said.len() <= MAX_QUESTION_BYTES && !said.contains('\n')
-    };
-    match last.filter(|at| is_of_user(*at)) {
-        Some(at) => Some(line.end..line.end + at),
-        None if has_colon || last.is_some() || body.trim().contains('\n') => Some(line.end..text.len()),
-        None => None,
-    }
-}
-
-/// Returns whether what stands behind a line with a colon ends in a question in a paragraph of its own.
-fn is_asked_about(lead: &str, rest: &str) -> bool {
-    let body = rest.trim_end();
-    lead.ends_with(COLONS) && body.ends_with(['?', '？']) && body.trim_start().contains("\n\n")
+fn points_up(lower: &str) -> bool {
+    let kinds = Kinds::of(lower);
+    kinds.has(Kind::This) || kinds.has(Kind::Wrote) || lower.contains("that")
 }
 
 /// Returns whether a line or its part up to a colon says that what follows is a text of others, or a text to work on; less is
 /// needed before a document: what has a heading, or is asked about.
 fn hands_over(lead: &str, is_inline: bool, is_document: bool) -> bool {
     let lower = super::lexicon::lower(lead);
-    let found = PATTERNS.0.matches(&lower);
-    let has = |kind: Kind| found.matched(kind as usize);
+    let kinds = Kinds::of(&lower);
+    let has = |kind| kinds.has(kind);
     let is_condition = CONDITIONS.iter().any(|word| lower.strip_prefix(word).is_some_and(|rest| rest.starts_with(' ')));
     if has(Kind::Heeds) || is_condition {
         return false;
     }
-    let place = |lead: &str| {
-        let found = PATTERNS.1.captures(lead)?;
-        Some(found.name("word").or_else(|| found.get(0))?.start())
-    };
     let is_anothers = |at: usize| {
         let before = lower[..at].split(|c: char| !c.is_alphanumeric() && c != '\'').rfind(|word| !word.is_empty());
         !before.is_some_and(|word| OWN.contains(&word))
     };
-    let wrote = has(Kind::Wrote) && place(&lower).is_some_and(is_anothers);
+    let wrote = kinds.wrote.is_some_and(is_anothers);
     let has_colon = lead.ends_with(COLONS);
     let points = has(Kind::This);
     let hands_over = wrote && (has_colon || points)
