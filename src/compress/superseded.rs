@@ -178,9 +178,9 @@ fn version(newest: &mut HashMap<u64, usize>, index: usize, text: &str) -> Option
     is_version.then_some(Superseded::Rewritten(later))
 }
 
-/// What stands before the address of the page in a snapshot of a browser's page, and how it numbers the elements: with the next snapshot
-/// these numbers are others'. Source: Playwright MCP 0.0.20 to 0.0.41, Chrome `DevTools` MCP.
-const PAGE: [&str; 2] = ["Page URL: ", "# Page: "];
+/// What stands before the address of the page in a snapshot of a browser's page, and before the numbers of its elements, which are others'
+/// in the next snapshot. Source: what Playwright's MCP server returns, and for `uid=` that of Chrome's developer tools.
+const PAGE: &str = "Page URL: ";
 pub const REFERENCES: [&str; 2] = ["[ref=", "uid="];
 /// Bytes of a snapshot before its elements.
 const MAX_HEAD_BYTES: usize = 2_048;
@@ -188,7 +188,7 @@ const MAX_HEAD_BYTES: usize = 2_048;
 /// Returns the address of the page of which a text is a snapshot.
 fn page_shown(text: &str) -> Option<&str> {
     let head = &text[..text.floor_char_boundary(MAX_HEAD_BYTES)];
-    let address = PAGE.iter().find_map(|start| Some(&head[head.find(start)? + start.len()..]))?;
+    let (_, address) = head.split_once(PAGE)?;
     let is_snapshot = REFERENCES.iter().any(|reference| text.contains(reference));
     address.lines().next().map(str::trim).filter(|_| is_snapshot)
 }

@@ -266,8 +266,8 @@ impl<'t, 's> Found<'_, 't, 's> {
         }
     }
 
-    /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, a rare one among them, where the request has but
-    /// some of it: that of a call, or one by its first line. Returns whether it does.
+    /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, a rare one among them, where
+    /// the request has but some of it: that of a call, or one by its first line. Returns whether it does.
     fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
         let found = source.found_in(part);
         let is_named = self.terms.names.iter().any(|name| found & name == *name);

@@ -28,8 +28,8 @@ impl Fit<'_, '_, '_> {
         self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
-    /// Lists look-ups before the last round in at most `room`, those that stand out first, then newest first. Names give way, last listed first, down to
-    /// their share of `tokens`.
+    /// Lists look-ups before the last round in at most `room`, those that stand out first, then newest first. Names give way, last
+    /// listed first, down to their share of `tokens`.
     pub fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32, room: f32) {
         let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
         let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
