@@ -649,11 +649,11 @@ def put_request(
 @pytest.mark.parametrize(
     ("request_", "command", "question"),
     [
-        ("Look for something for the fair.", "hotels --near fair", "Book the cheapest hotel near the fair."),
-        ("Read the invoices of the north branch.", "cat n.md", "How many invoices of the north branch are open?"),
-        ("Look for something.", "search city=Porto", "Show me what you found for Porto."),
+        ("Look around.", "hotels --near fair", "Book the cheapest hotel near the fair."),
+        ("Read the invoices of the north.", "cat n.md", "Which invoices of the north are open?"),
+        ("Look around.", "search city=Porto", "Show me what you found for Porto."),
     ],
-)  # fmt: skip
+)
 def test_the_rows_that_a_call_or_a_request_names_are_quoted(
     request_: str, command: str, question: str
 ) -> None:
