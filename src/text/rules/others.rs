@@ -16,6 +16,8 @@ use crate::tokens::BuildMixedHasher;
 const MAX_LEAD_BYTES: usize = 240;
 const MAX_QUESTION_BYTES: usize = 240;
 const MAX_QUOTATION_BYTES: usize = 4_096;
+/// Most quotations of a line.
+const MAX_QUOTATIONS: usize = 256;
 
 /// How a forwarded message begins, in lower case: it goes on to the end.
 const FORWARDED: [&str; 14] = [
@@ -163,7 +165,9 @@ pub fn of_others(text: &str) -> Vec<Range<usize>> {
         let Some(others) = handed.from(range) else { continue };
         at = at.max(others.end);
         // What is said of all above it.
-        found.retain(|before| before.end <= others.start);
+        if found.last().is_some_and(|before| before.end > others.start) {
+            found.clear();
+        }
         found.push(others);
     }
     found
@@ -326,7 +330,9 @@ pub fn quotations(text: &str, line: &str) -> Vec<Range<usize>> {
         return found;
     }
     let mut at = 0;
-    while let Some((from, open)) = line[at..].char_indices().find(|(_, c)| MARKS.iter().any(|(open, _)| open == c)) {
+    for _ in 0..MAX_QUOTATIONS {
+        let opens = line[at..].char_indices().find(|(_, c)| MARKS.iter().any(|(open, _)| open == c));
+        let Some((from, open)) = opens else { break };
         let start = at + from + open.len_utf8();
         let closes = |c: char| MARKS.iter().any(|(of, close)| *of == open && *close == c) || open == '„' && c == '”';
         let is_apart = !line[..at + from].ends_with(char::is_alphanumeric);
@@ -337,6 +343,10 @@ pub fn quotations(text: &str, line: &str) -> Vec<Range<usize>> {
         };
         let end = start + length;
         at = end + line[end..].chars().next().map_or(0, char::len_utf8);
+        // A word claims nothing.
+        if !line[start..end].trim().contains(|c: char| c.is_whitespace() || c >= FIRST_WIDE) {
+            continue;
+        }
         let before =
             line[line.ceil_char_boundary(start.saturating_sub(MAX_LEAD_BYTES))..start - open.len_utf8()].trim();
         let is_all = before.is_empty() && line[at..].trim().is_empty() && text.trim().len() == line.trim().len();
