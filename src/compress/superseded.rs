@@ -11,6 +11,7 @@ use crate::conversation::late_results;
 use crate::message::{Content, Message, Role, Text};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
+use crate::text::snapshot;
 use crate::tokens::Tokens;
 use crate::tools::{Action, Effect, has_failed, run_by};
 
@@ -114,7 +115,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         let failed = has_failed(text);
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
-        let page = page_shown(text).and_then(|page| pages.insert(page, index));
+        let page = snapshot::page(text).and_then(|page| pages.insert(page, index));
         let write = || files.iter().find_map(|file| written.get(file)).filter(|_| effect == Effect::ReadsFile);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
             Some(Superseded::Repeated(later))
@@ -176,21 +177,6 @@ fn version(newest: &mut HashMap<u64, usize>, index: usize, text: &str) -> Option
     let is_version =
         lines.len() >= MIN_VERSION_LINES && are_least(known.len(), OF_VERSION) && are_least(most, OF_NEWEST);
     is_version.then_some(Superseded::Rewritten(later))
-}
-
-/// What stands before the address of the page in a snapshot of a browser's page, and before the numbers of its elements, which are others'
-/// in the next snapshot. Source: what Playwright's MCP server returns, and for `uid=` that of Chrome's developer tools.
-const PAGE: &str = "Page URL: ";
-pub const REFERENCES: [&str; 2] = ["[ref=", "uid="];
-/// Bytes of a snapshot before its elements.
-const MAX_HEAD_BYTES: usize = 2_048;
-
-/// Returns the address of the page of which a text is a snapshot.
-fn page_shown(text: &str) -> Option<&str> {
-    let head = &text[..text.floor_char_boundary(MAX_HEAD_BYTES)];
-    let (_, address) = head.split_once(PAGE)?;
-    let is_snapshot = REFERENCES.iter().any(|reference| text.contains(reference));
-    address.lines().next().map(str::trim).filter(|_| is_snapshot)
 }
 
 /// Below this a pointer costs more than the text.

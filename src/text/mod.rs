@@ -22,6 +22,7 @@ pub mod references;
 pub mod rules;
 pub mod segments;
 pub mod sentences;
+pub mod snapshot;
 mod spelling;
 pub mod stop_list;
 pub mod stop_words;

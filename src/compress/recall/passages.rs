@@ -276,9 +276,10 @@ impl<'t, 's> Found<'_, 't, 's> {
         if is_about && source.role == Role::User {
             return self.add_fetched(source, found);
         }
-        let Some(call) = source.call.filter(|_| is_named || is_about) else { return false };
-        let is_result =
-            |other: &&Source<'_>| !other.is_arguments && other.call.is_some_and(|of| std::ptr::eq(of, call));
+        if source.call.is_none() || !(is_named || is_about) {
+            return false;
+        }
+        let is_result = |other: &&Source<'_>| !other.is_arguments && source.shares_call(other);
         let result =
             if source.is_arguments { self.sources.iter().find(is_result) } else { Some(source).filter(|_| part == 0) };
         let Some(result) = result.filter(|result| !self.shown.has(result.message, result.text.trim())) else {
@@ -293,8 +294,7 @@ impl<'t, 's> Found<'_, 't, 's> {
     /// Returns whether the call of a result has something of a question that hardly any other call has: `city=Porto`.
     fn is_called(&self, result: &Source<'s>) -> bool {
         let calls = || self.sources.iter().filter(|other| other.is_arguments);
-        let is_own = |other: &&Source<'_>| other.call.zip(result.call).is_some_and(|(of, call)| std::ptr::eq(of, call));
-        let named = calls().find(is_own).map_or(0, Source::has);
+        let named = calls().find(|other| result.shares_call(other)).map_or(0, Source::has);
         self.terms.is_question
             && named != 0
             && calls().filter(|other| other.has() & named == named).take(MOST_FETCHED + 1).count() <= MOST_FETCHED

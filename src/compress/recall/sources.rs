@@ -92,16 +92,19 @@ impl Source<'_> {
         self.role == Role::User && self.passage(part).contains(['?', '？'])
     }
 
+    /// Returns whether both are of one call: its arguments and its result.
+    pub(super) fn shares_call(&self, other: &Self) -> bool {
+        matches!((self.call, other.call), (Some(call), Some(of)) if std::ptr::eq(call, of))
+    }
+
     /// Returns the short texts that answer this one, newest first: the result of a call's arguments, what the rest of its turn says to
     /// a short message of the user, and the results that a short message of the model sums up.
     pub(super) fn answers<'t>(&self, sources: &'t [Self]) -> Vec<&'t Self> {
-        let is_own_result =
-            |other: &Self| matches!((self.call, other.call), (Some(call), Some(of)) if std::ptr::eq(call, of));
         let is_of_turn = |other: &Self| self.text.len() <= SHORT_TEXT && self.turn == other.turn;
         let is_answer = |other: &&Self| {
             !other.is_arguments
                 && match (self.is_arguments, self.role) {
-                    (true, _) => is_own_result(other),
+                    (true, _) => self.shares_call(other),
                     (_, Role::User) => is_of_turn(other) && other.role != Role::User,
                     (_, Role::Assistant) => is_of_turn(other) && other.role == Role::Tool,
                     _ => false,

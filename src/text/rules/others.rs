@@ -89,7 +89,7 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
     for row in include_str!("others.tsv").lines().filter(|row| !row.starts_with('#')) {
         let (row, is_wide) = row.strip_prefix("wide\t").map_or((row, false), |row| (row, true));
         let Some((kind, phrases)) = row.split_once('\t') else { continue };
-        let kind = KINDS.iter().position(|name| *name == kind).unwrap_or_default();
+        let Some(kind) = KINDS.iter().position(|name| *name == kind) else { continue };
         for phrase in phrases.split(", ") {
             let mut first = phrase.chars();
             match (first.next(), first.next()) {
@@ -162,7 +162,7 @@ pub fn of_others(text: &str) -> Vec<Range<usize>> {
     while let Some(line) = lines(&text[at..]).next() {
         let range = at..at + line.len();
         at = range.end;
-        let Some(others) = handed.from(range) else { continue };
+        let Some(others) = handed.over(range) else { continue };
         at = at.max(others.end);
         // What is said of all above it.
         if found.last().is_some_and(|before| before.end > others.start) {
@@ -185,7 +185,7 @@ struct Handed<'t> {
 
 impl<'t> Handed<'t> {
     /// Returns what others wrote that begins in a line or behind it.
-    fn from(&mut self, line: Range<usize>) -> Option<Range<usize>> {
+    fn over(&mut self, line: Range<usize>) -> Option<Range<usize>> {
         let said = self.text[line.clone()].trim();
         let lower = || super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
         let is_forwarded = || FORWARDED.iter().any(|start| lower().starts_with(start));

@@ -37,10 +37,9 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         while rows.next_if(|rows| rows.end <= range.start).is_some() {}
         while others.next_if(|others| others.end <= range.start).is_some() {}
         // Behind the colon of a line, where that hands something over.
-        let is_of_others = others.peek().is_some_and(|others| others.start <= range.start);
-        if let Some(from) = others.peek().map(|others| others.start).filter(|from| range.contains(from)) {
-            range.end = from.max(range.start);
-        }
+        let from = others.peek().map_or(usize::MAX, |others| others.start);
+        let is_of_others = from <= range.start;
+        range.end = range.end.min(from.max(range.start));
         let is_row = rows.peek().is_some_and(|rows| rows.contains(&range.start));
         let is_users = range.start >= start
             && !is_of_others

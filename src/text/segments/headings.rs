@@ -74,8 +74,7 @@ pub fn groups(text: &str, units: &[Unit], tables: &[Headed]) -> Vec<Headed> {
         let lines = rows.clone().filter(|&unit| units[unit].opens && !is_rule(units[unit].line(text)));
         for (unit, depth) in lines.map(|unit| (unit, empty(unit))).chain([(rows.end, 0)]) {
             while let Some((row, _)) = open.pop_if(|(_, of)| *of >= depth) {
-                let behind = (row + 1..unit).find(|&unit| units[unit].opens).unwrap_or(unit);
-                if behind < unit {
+                if (row + 1..unit).any(|unit| units[unit].opens) {
                     groups.push(Headed { heading: row..row + 1, rows: row + 1..unit });
                 }
             }

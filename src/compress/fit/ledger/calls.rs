@@ -166,9 +166,10 @@ impl Fit<'_, '_, '_> {
         let is_lookup = |&(group, entry): &(usize, usize)| {
             self.strikes[group] <= 0.0 && !self.draft.entries[entry].effect.is_changing()
         };
-        let (lookups, first): (Vec<_>, Vec<_>) = groups.iter().flat_map(entries).filter(is_listed).partition(is_lookup);
-        let (odd, changes): (Vec<_>, Vec<_>) = first.into_iter().partition(|(group, _)| self.strikes[*group] > 0.0);
-        let first = odd.into_iter().chain(changes).map(|call| (call, 0.0));
+        let (lookups, mut first): (Vec<_>, Vec<_>) =
+            groups.iter().flat_map(entries).filter(is_listed).partition(is_lookup);
+        first.sort_by_key(|(group, _)| self.strikes[*group] <= 0.0);
+        let first = first.into_iter().map(|call| (call, 0.0));
         for ((group, entry), keeps) in first.chain(lookups.into_iter().map(|call| (call, to_others))) {
             if left > keeps {
                 let Some(text) = self.line(entry) else { continue };

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::{Listed, MAX_TOO_LONG, MIN_NAME, Name};
 use crate::compress::documents::Place;
 use crate::compress::fit::Fit;
-use crate::compress::superseded::REFERENCES;
 use crate::select::scoring::{Author, LostName};
 use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
@@ -15,6 +14,7 @@ use crate::text::envelope;
 use crate::text::ledger;
 use crate::text::names::{code, is_bare_number, is_measure, names, whole, without_escape};
 use crate::text::segments::Kind;
+use crate::text::snapshot;
 
 /// Names worth less have no line: the next step uses them once in ten thousand times.
 const MIN_WORTH: f32 = 0.01;
@@ -90,7 +90,7 @@ impl Fit<'_, '_, '_> {
                 let (at, name) = (name.start, &text[name]);
                 let is_known = name.len() > MAX_NAME_BYTES
                     || ledger::is_heading(text, at)
-                    || is_reference(text, at)
+                    || snapshot::is_number(text, at)
                     || (is_open && block.is_some_and(|block| selector.stays(block, part)))
                     || selector.is_text_covered(name)
                     || listed.names.iter().any(|listed| listed.text.contains(name));
@@ -151,7 +151,7 @@ impl Fit<'_, '_, '_> {
             }
             let at = written.as_ptr().addr() - text.as_ptr().addr();
             if ledger::is_heading(text, at)
-                || is_reference(text, at)
+                || snapshot::is_number(text, at)
                 || at < written_from(selector.document(document).author, text)
             {
                 continue;
@@ -192,12 +192,6 @@ impl Fit<'_, '_, '_> {
 /// Returns where an author's words start: a channel puts time and sender before those of the user.
 fn written_from(author: Author, text: &str) -> usize {
     if author == Author::User { envelope::start(text) } else { 0 }
-}
-
-/// Returns whether the number of an element of a page stands at `at`: of an old page it says nothing.
-fn is_reference(text: &str, at: usize) -> bool {
-    let asked_for = ["ref\": \"", "ref\":\"", "aria-ref="];
-    REFERENCES.iter().chain(&asked_for).any(|reference| text[..at].ends_with(reference))
 }
 
 /// Returns whether a text is prose.
