@@ -51,12 +51,12 @@ const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 /// Returns whether a call of a shell surely changes nothing, as [`files_shown_by`] reads it: each of its programs only looks.
 pub fn only_looks(arguments: &Value) -> bool {
     let of_words = |words: &[Value]| match words.iter().map(Value::as_str).collect::<Option<Vec<_>>>().as_deref() {
-        Some([shell, option, line]) if SHELLS.contains(shell) && option.ends_with('c') => looks(line, MAX_WITHIN),
-        Some(words) => looks(&words.join(" "), MAX_WITHIN),
+        Some([shell, option, line]) if SHELLS.contains(shell) && option.ends_with('c') => looks(line),
+        Some(words) => looks(&words.join(" ")),
         None => false,
     };
     let value_looks = |value: &Value| match value {
-        Value::String(line) => looks(line, MAX_WITHIN),
+        Value::String(line) => looks(line),
         Value::Array(words) => of_words(words),
         _ => false,
     };
@@ -70,8 +70,12 @@ pub fn only_looks(arguments: &Value) -> bool {
 /// Most command lines within others: `ssh host docker exec name ls`.
 const MAX_WITHIN: usize = 4;
 
+fn looks(command: &str) -> bool {
+    looks_within(command, MAX_WITHIN)
+}
+
 /// Returns whether a command line only looks, up to so many others within it.
-fn looks(command: &str, within: usize) -> bool {
+fn looks_within(command: &str, within: usize) -> bool {
     let command = without_errors(command);
     let words = words(&command);
     let mut programs = words.split(Option::is_none).filter(|program| !program.is_empty()).peekable();
@@ -81,7 +85,7 @@ fn looks(command: &str, within: usize) -> bool {
             .all(|program| program_looks(&program.iter().flatten().map(String::as_str).collect::<Vec<_>>(), within))
 }
 
-/// Returns whether a program with its arguments changes nothing; `within` as for [`looks`].
+/// Returns whether a program with its arguments changes nothing; `within` as for [`looks_within`].
 fn program_looks(words: &[&str], within: usize) -> bool {
     let before = words.iter().take_while(|word| BEFORE_PROGRAM.contains(word)).count();
     let Some((program, arguments)) = words[before..].split_first() else { return false };
@@ -95,7 +99,7 @@ fn program_looks(words: &[&str], within: usize) -> bool {
     match *program {
         _ if matches!(arguments, [option] if VERSIONS.contains(option)) => true,
         "ssh" => operands_behind(arguments, &BEFORE_HOST)
-            .is_some_and(|(_, remote)| within > 0 && looks(&remote.join(" "), within - 1)),
+            .is_some_and(|(_, remote)| within > 0 && looks_within(&remote.join(" "), within - 1)),
         // The clock is set by `-s` and by a bare number.
         "date" => arguments
             .iter()
@@ -113,8 +117,13 @@ fn program_looks(words: &[&str], within: usize) -> bool {
         "ip" => operands().nth(1).is_none_or(|verb| is_in(LOOKING_VERBS, verb)),
         "crontab" => arguments == ["-l"],
         _ if ASKING_SQL.contains(program) => {
-            let looks = |word: &&&str| LOOKING_SQL.iter().any(|verb| is_led_by(word, verb));
-            arguments.iter().find(looks).is_some_and(|statement| !statement.trim_end_matches(';').contains(';'))
+            let looks = |statement: &&str| {
+                LOOKING_SQL.iter().any(|verb| is_led_by(statement, verb))
+                    && !statement.trim_end_matches(';').contains(';')
+            };
+            // A file, or several words that are none of these, may be any statement.
+            let may_change = |word: &&str| *word == "-f" || word.trim().contains(' ') && !looks(word);
+            arguments.iter().any(looks) && !arguments.iter().any(may_change)
         }
         _ if is_in(LOOKING_BY_VERB, program) => match operands_behind(arguments, &BEFORE_VERB) {
             Some(("exec", behind)) if CONTAINERS.contains(program) => {
@@ -372,7 +381,7 @@ mod tests {
             "curl -so /dev/null -w '%{http_code} %{time_total}' https://a.example.org/health",
             "python3 --version",
         ] {
-            assert!(looks(command, MAX_WITHIN), "{command}");
+            assert!(looks(command), "{command}");
         }
         for arguments in [
             r#"{"cmd": "ls"}"#,
@@ -432,20 +441,22 @@ mod tests {
             "sed -i s/a/b/ x",
             "psql -c 'select 1; delete from users'",
             "psql -c 'drop table users'",
+            "psql -c 'select 1' -c 'drop table users'",
+            "psql -f drop.sql -c '\\d'",
             "ip link set eth0 down",
             "crontab new.txt",
         ] {
-            assert!(!looks(command, MAX_WITHIN), "{command}");
+            assert!(!looks(command), "{command}");
         }
     }
 
     #[test]
     fn a_command_line_in_thousands_of_others_is_read() {
         for before in ["sudo ", "ssh h ", "docker exec c ", "kubectl exec p -- "] {
-            _ = looks(&(before.repeat(100_000) + "ls"), MAX_WITHIN);
+            _ = looks(&(before.repeat(100_000) + "ls"));
         }
-        assert!(looks("sudo ssh h docker exec c ls", MAX_WITHIN));
-        assert!(!looks("npm version patch", MAX_WITHIN));
+        assert!(looks("sudo ssh h docker exec c ls"));
+        assert!(!looks("npm version patch"));
     }
 
     #[test]
