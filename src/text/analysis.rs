@@ -11,6 +11,7 @@ use crate::tools::SUBJECT_KEYS;
 use super::bytes::has_time;
 use super::edits::changes;
 use super::elision::Marks;
+use super::partners::Rows;
 use super::segments::{Class, Kind, Segments, Span};
 use super::terms::{self, ShortTerm, Terms};
 
@@ -52,6 +53,8 @@ pub struct Analysis {
     pub terms: Box<[ShortTerm]>,
     /// Where names start in the text: identifiers, paths, numbers, with repetitions.
     names: Box<[u32]>,
+    /// Of a list.
+    rows: Option<Rows>,
 }
 
 pub static MEMORY: LazyLock<ContentMemory<Analysis>> =
@@ -73,7 +76,8 @@ impl Analysis {
             let bytes = analysis.segments.as_ref().map_or(0, Segments::heap_bytes)
                 + analysis.parts.len() * size_of::<TextPart>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
-                + analysis.names.len() * size_of::<u32>();
+                + analysis.names.len() * size_of::<u32>()
+                + analysis.rows.as_ref().map_or(0, Rows::heap_bytes);
             (analysis, bytes)
         })
     }
@@ -124,7 +128,8 @@ impl Analysis {
         for (part, end) in parts.iter_mut().zip(&terms.ends) {
             part.terms_end = *end;
         }
-        Self { segments, parts: parts.into(), terms: terms.all.into(), names: terms.names.into() }
+        let rows = segments.as_ref().filter(|_| form == Form::Outlined).and_then(|segments| segments.rows(text));
+        Self { segments, parts: parts.into(), terms: terms.all.into(), names: terms.names.into(), rows }
     }
 
     /// Returns the kind of text, if it was split.
@@ -135,6 +140,11 @@ impl Analysis {
     /// Returns whether a program wrote it; see [`Segments::is_material`].
     pub fn is_material(&self) -> bool {
         self.segments.as_ref().is_some_and(Segments::is_material)
+    }
+
+    /// Returns the rows of a list, to be compared with those of others.
+    pub fn rows(&self) -> Option<&Rows> {
+        self.rows.as_ref()
     }
 
     /// Returns the number of names, with repetitions.

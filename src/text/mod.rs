@@ -17,6 +17,7 @@ pub mod json_string;
 pub mod language;
 pub mod ledger;
 pub mod names;
+pub mod partners;
 mod phrases;
 pub mod references;
 pub mod rules;

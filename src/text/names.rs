@@ -327,13 +327,27 @@ fn is_part(c: char) -> bool {
         || (!c.is_ascii() && c.is_alphanumeric() && !is_han(c))
 }
 
+/// Returns whether a comma is part of a number that begins at `start`: `98,220.40`, `84,50`, but not between the cells of
+/// `P-838,46.00`.
+fn is_in_number(text: &str, start: usize, comma: usize) -> bool {
+    let whole = text[start..comma].trim_start_matches(|c: char| is_currency(c) || matches!(c, '-' | '+'));
+    let behind = text[comma + 1..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut groups = whole.split(['.', ',', '\'']);
+    let is_number = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+    groups.next().is_some_and(is_number)
+        && groups.all(|group| is_number(group) && matches!(group.len(), 2 | 3))
+        && (1..=3).contains(&behind)
+}
+
 /// Returns the words of a text, without Chinese ones.
 fn words(text: &str) -> Vec<NameWord> {
     let (mut words, mut at, mut opens) = (Vec::new(), 0, true);
     while let Some(start) = text[at..].find(is_part).map(|found| at + found) {
         let gap = &text[at..start];
         opens |= gap.contains(['\n', '。', '！', '？', '*', '"', '“']);
-        let end = text[start..].find(|c: char| !is_part(c)).map_or(text.len(), |end| start + end);
+        let ends = |(at, c): (usize, char)| !is_part(c) || c == ',' && !is_in_number(text, start, at);
+        let end = text[start..].char_indices().map(|(at, c)| (start + at, c)).find(|&found| ends(found));
+        let end = end.map_or(text.len(), |(end, _)| end.max(start + 1));
         let escape = escape_in(&text[start..end]).map(|escape| start + escape);
         at = escape.map_or(end, |escape| escape + r"\n".len());
         let end = escape.unwrap_or(end);
@@ -594,6 +608,14 @@ mod tests {
         for path in [r"C:\Users\N7\n", r"src\new_a.py", "a_b"] {
             assert_eq!(without_escape(path), Some(path));
         }
+    }
+
+    #[test]
+    fn a_cell_ends_at_its_comma() {
+        assert_eq!(
+            found("P-838,46.00\nRE-12345,Kranz,84,50\n2026-03-05,1204.50"),
+            ["P-838", "46.00", "RE-12345", "84,50", "2026-03-05", "1204.50"]
+        );
     }
 
     #[test]

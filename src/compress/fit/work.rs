@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Fit;
 use super::ledger::Conclusion;
@@ -14,6 +15,7 @@ use crate::message::Text;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
+use crate::text::partners::{Rows, odd_rows};
 use crate::text::segments::{Class, Kind};
 use crate::tokens::Tokens;
 use crate::tools::{Progress, has_failed, progress};
@@ -154,6 +156,7 @@ impl Fit<'_, '_, '_> {
         let least = (selector.used() + ODD_TOKENS).min(self.limit(selector, MAX_ODD_SHARE));
         let limit = self.limit(selector, ODD_SHARE).max(least);
         self.take_changed(selector, limit);
+        self.take_unpaired(selector, limit);
         self.take_run_again(selector, limit);
         for (position, _) in self.before_newest().rev() {
             self.take_few(selector, limit, position, Class::stands_out);
@@ -232,6 +235,27 @@ impl Fit<'_, '_, '_> {
                     }
                 });
             }
+        }
+    }
+
+    /// Takes the rows in which results differ that list the same things.
+    fn take_unpaired(&self, selector: &mut Selector<'_>, limit: f32) {
+        let results = (0..self.candidates.len()).filter(|&block| self.draft.is_result(self.candidates[block].entry));
+        let lists = results.filter_map(|block| Some((block, self.before[block].analysis.as_ref()?)));
+        let lists = lists.filter_map(|(block, analysis)| Some((block, analysis, analysis.rows()?)));
+        let lists: Vec<(usize, &Arc<Analysis>, &Rows)> = lists.collect();
+        let texts: Vec<(&str, &Rows)> = lists.iter().map(|&(block, _, rows)| (self.before(block), rows)).collect();
+        for rows in odd_rows(&texts) {
+            let parts = rows.iter().flat_map(|(text, row)| {
+                let (block, analysis, _) = lists[*text];
+                analysis.parts_in(row).map(move |part| (block, part))
+            });
+            let parts: Vec<(usize, usize)> = parts.collect();
+            selector.take_within(limit, |selector| {
+                for &(block, part) in &parts {
+                    selector.take_part(block, part);
+                }
+            });
         }
     }
 

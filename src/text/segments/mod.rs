@@ -35,6 +35,7 @@ use json::Tree;
 
 use super::elision::Marks;
 use super::excerpt::is_fence;
+use super::partners::Rows;
 use super::terms::Terms;
 
 use detect::Says;
@@ -294,6 +295,25 @@ impl Segments {
     /// Returns the piece that says whose another one is.
     pub fn parent(&self, piece: usize) -> Option<usize> {
         self.parents.of_piece(piece)
+    }
+
+    /// Returns the rows of a list: its lines, of JSON its records.
+    pub fn rows(&self, text: &str) -> Option<Rows> {
+        if matches!(self.kind, Kind::Code | Kind::Diff | Kind::Html | Kind::Search) {
+            return None;
+        }
+        let Some(tree) = &self.tree else {
+            let first = std::iter::once(0).filter(|_| !text.is_empty());
+            let behind = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+            return Rows::of(text, first.chain(behind.filter(|&at| at < text.len())));
+        };
+        let mut piece = 0;
+        let starts = std::iter::from_fn(|| {
+            let start = self.pieces.get(piece as usize)?.start;
+            piece = tree.record(piece).map_or(piece + 1, |record| record.end.max(piece + 1));
+            Some(start as usize)
+        });
+        Rows::of(text, starts)
     }
 
     /// Returns the pieces of the record of JSON that a piece is in.
