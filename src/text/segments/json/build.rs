@@ -236,8 +236,11 @@ impl Build<'_> {
                 *class = Class::Error;
             }
         }
-        if depth == 1 && shape == Shape::Object && !children.iter().all(|&child| self.is_leaf(child)) {
-            for (class, _) in classes.iter_mut().zip(&children).filter(|(_, child)| self.is_leaf(**child)) {
+        let is_root = depth == 1 && !children.iter().all(|&child| self.is_leaf(child));
+        for (class, &child) in classes.iter_mut().zip(&children).filter(|_| shape == Shape::Object) {
+            if *class == Class::Plain && self.is_empty(child) {
+                *class = Class::Noise;
+            } else if is_root && self.is_leaf(child) {
                 *class = class.or(Class::Header);
             }
         }
@@ -273,6 +276,16 @@ impl Build<'_> {
         let Node { start, end, .. } = self.found[index];
         let value = value_start(self.text.as_bytes(), start as usize).unwrap_or(end as usize);
         &self.text[start as usize..(value + 1).min(end as usize)]
+    }
+
+    /// Returns whether members say nothing: `"cancel_reason": null`.
+    fn is_empty(&self, index: usize) -> bool {
+        let Node { start, end, .. } = self.found[index];
+        let is_empty = |value: Range<usize>| {
+            let value = self.text[value].chars().filter(|c| !c.is_whitespace());
+            matches!(&*value.take(5).collect::<String>(), "null" | "None" | "\"\"" | "''" | "[]" | "{}")
+        };
+        self.is_leaf(index) && values(self.text.as_bytes(), start as usize..end as usize).all(is_empty)
     }
 
     /// Returns whether a member is a string of several words.

@@ -51,6 +51,20 @@ fn short(text: &str, wanted: &[&str]) -> String {
 }
 
 #[test]
+fn members_without_a_value_say_nothing() {
+    let text = json!({
+        "status": "delivered",
+        "items": [{"name": "Lamp", "id": 1}, {"name": "Desk", "id": 2}],
+        "cancel_reason": null,
+        "note": "",
+        "tags": [],
+    });
+    let text = text.to_string();
+    assert_eq!(class_of(&text, "\"cancel_reason\""), Class::Noise, "{text}");
+    assert_eq!(class_of(&text, "\"status\""), Class::Plain);
+}
+
+#[test]
 fn where_a_listing_goes_on_stands_out() {
     let rows: Vec<Value> = (0..40).map(|i| json!({"name": format!("web-{i}"), "phase": "Running"})).collect();
     for (key, value) in [
