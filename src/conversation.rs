@@ -90,6 +90,26 @@ pub fn question_index(messages: &[Message<'_>]) -> Option<usize> {
     messages.iter().rposition(is_own).or_else(|| last_user_index(messages))
 }
 
+/// Most answers to questions of the model since the user asked for something.
+const MOST_ANSWERS: usize = 6;
+/// Bytes at the end of a message in which it asks.
+const ASKS_BYTES: usize = 240;
+
+/// Returns the index of the message in which the user asked for what message `last` is about: "My gift card." behind "Which payment
+/// method?" goes on with what was asked for before.
+pub fn request_index(messages: &[Message<'_>], last: usize) -> usize {
+    let asks = |message: &Message<'_>| {
+        let said = said(message);
+        let end = &said[said.ceil_char_boundary(said.len().saturating_sub(ASKS_BYTES))..];
+        message.role == Role::Assistant && end.contains(['?', '？'])
+    };
+    let before = |asked: &usize| {
+        let question = messages[..*asked].last().filter(|message| asks(message));
+        question.and_then(|_| messages[..*asked].iter().rposition(is_own))
+    };
+    std::iter::successors(Some(last), before).take(MOST_ANSWERS + 1).last().unwrap_or(last)
+}
+
 /// Returns whether the user wrote `message`: it is no note, and no result of a call.
 pub fn is_own(message: &Message<'_>) -> bool {
     message.role == Role::User && !is_note(message) && observed_tool(message).is_none()

@@ -54,6 +54,7 @@ pub fn candidates(
                     priority: priority(draft, index),
                     superseded: superseded.get(index).copied().flatten(),
                     is_short,
+                    is_of_request: index >= protection.request,
                 };
                 candidates.extend(
                     (0..entry.pieces.len()).filter_map(|piece| candidate(draft, archive_paths, (index, piece), of)),
@@ -85,6 +86,11 @@ pub struct Candidate {
 /// Factor of the worth of reasoning: a token of it is worth less than one of what the model says.
 const THOUGHTS: f32 = 0.01;
 
+/// Factor of the worth of results that were fetched for what the user asks for now. Of the values that the next call takes from the
+/// record of a customer who is served 8 and 14 of 24 are gone at 50 and 25 % of the tokens without it, none with it; recall at 25, 50
+/// and 75 % is .764, .910 and .976 without, .766, .912 and .975 with it, and .765, .914 and .974 with 3.
+const OF_REQUEST: f32 = 2.0;
+
 /// Facts about a candidate's message.
 #[derive(Clone, Copy)]
 struct Of {
@@ -94,6 +100,8 @@ struct Of {
     superseded: Option<Superseded>,
     /// Whether the results of its group are short.
     is_short: bool,
+    /// Whether it stands behind what the user asks for now.
+    is_of_request: bool,
 }
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
@@ -107,7 +115,7 @@ fn candidate(
     draft: &Draft<'_, '_>,
     archive_paths: &ArchivePaths<'_>,
     (entry, piece): (usize, usize),
-    Of { group, tier, priority, superseded, is_short }: Of,
+    Of { group, tier, priority, superseded, is_short, is_of_request }: Of,
 ) -> Option<Candidate> {
     let text = draft.text(entry, piece);
     if elision::is_whole(text) || is_notes(text) {
@@ -146,6 +154,7 @@ fn candidate(
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
+    let weight = if is_of_request && draft.is_result(entry) { weight * OF_REQUEST } else { weight };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members, superseded })
 }
 

@@ -3,7 +3,7 @@
 //! System messages, the last message of the user and what the caller keeps are never cut. The newest group of calls and
 //! results goes last, the rest of the last round before it, and everything older first.
 
-use crate::conversation::{Group, groups, is_note, is_own};
+use crate::conversation::{Group, groups, is_note, is_own, request_index};
 use crate::message::{Message, Role};
 use crate::tokens::Tokens;
 
@@ -17,6 +17,8 @@ pub struct Protection {
     pub last_user: Option<usize>,
     /// The entry of the last message that the user wrote: see [`is_own`].
     pub question: Option<usize>,
+    /// The first entry since the user asked for what the last message is about.
+    pub request: usize,
 }
 
 /// In the order in which they are given up.
@@ -37,6 +39,9 @@ impl Protection {
         let last_user = (0..entries.len()).rev().find(is_user);
         let wrote = |&index: &usize| draft.message(index).is_some_and(is_own);
         let question = (0..entries.len()).rev().find(wrote).or(last_user);
+        let request = last_user.and_then(|last| entries[last].index()).map(|last| request_index(draft.view, last));
+        let is_of_request = |entry: &Entry| request.is_some_and(|from| entry.index().is_some_and(|at| at >= from));
+        let request = entries.iter().position(is_of_request).unwrap_or_default();
         let newest = groups.iter().rposition(|group| group.role != Role::System);
         let is_kept = |group: &Group| {
             let index = entries[group.start..group.end].iter().rev().find_map(Entry::index);
@@ -57,7 +62,7 @@ impl Protection {
                 }
             })
             .collect();
-        Self { groups, tiers, last_user, question }
+        Self { groups, tiers, last_user, question, request }
     }
 
     /// Iterates over the groups of a tier, as (position, group).

@@ -112,7 +112,9 @@ impl Recalls {
         request: &Request<'_>,
     ) -> Self {
         let mut this = Self::default();
-        let Some(last) = last_user_index(view).filter(|&last| last > step.at) else { return this };
+        // The step leaves room at the message that it was made for, too.
+        let from = step.at.saturating_sub(1);
+        let Some(last) = last_user_index(view).filter(|&last| last >= from) else { return this };
         let (budget, counter) = (request.budget_tokens(), request.counter());
         let most = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
         let is_system = |index: &usize| view[*index].role == Role::System;
@@ -121,23 +123,23 @@ impl Recalls {
         let messages = view[step.at..].iter().filter(|message| message.role == Role::User).count();
         let is_exceeded = |used: Tokens, quotes: Tokens| used <= budget && used + quotes > budget;
         let (mut digest, mut search) = (Digest::default(), None);
-        for index in (step.at..view.len()).filter(|index| !is_system(index)) {
+        for index in (from..view.len()).filter(|index| !is_system(index)) {
             let message = &view[index];
             if message.role == Role::Assistant && index > step.at && this.exceeded_at.is_none() {
                 this.exceeded_at = is_exceeded(used, quotes).then_some(index);
             }
-            used += tokens[index];
+            used += if index < step.at { Tokens::ZERO } else { tokens[index] };
             if index > last {
                 continue;
             }
             digest.message(message);
-            if index == step.at || !is_own(message) {
+            if !is_own(message) {
                 continue;
             }
             let max_tokens = most.min((budget - used - quotes - HEADINGS).max(most / 2));
             digest.number(max_tokens.0);
             let text = made.quotes.of(digest.finish(), messages, || {
-                let search = search.get_or_insert_with(|| Search::new(&view[..last], step.at, made, counter));
+                let search = search.get_or_insert_with(|| Search::new(&view[..=last], step.at, made, counter));
                 let (asked, is_question) = asked(message);
                 search.quotes(index, (&asked, is_question), max_tokens)
             });
@@ -174,19 +176,26 @@ impl Quoted {
         let counter = request.counter();
         let before = plan.outputs[at - 1].message(view);
         let tokens = counter.message(&before);
-        let more = if let Some((index, edit)) = joined(&plan.outputs[at - 1], &before, &self.text) {
-            plan.outputs[at - 1] = Output::Edit(index, edit);
-            plan.receipt.cuts.push(Cut { index, reason: Reason::Joined, tokens_before: tokens, tokens_after: tokens });
-            counter.message(&plan.outputs[at - 1].message(view)) - tokens
-        } else {
+        let joined = joined(&plan.outputs[at - 1], &before, &self.text).map(|(index, edit)| Output::Edit(index, edit));
+        let new = || {
             let role = if before.role == Role::Assistant { Role::User } else { Role::Assistant };
             let reasoning = wanted_reasoning(view, &counter).filter(|_| role == Role::Assistant);
-            let note = NewMessage { role, content: self.text, tool_call_id: None, name: None, reasoning };
-            let tokens = counter.message(&note.view());
-            plan.outputs.insert(at, Output::New(note));
-            tokens
+            Output::New(NewMessage { role, content: self.text, tool_call_id: None, name: None, reasoning })
         };
+        let output = joined.unwrap_or_else(new);
+        let index = output.index();
+        let more = counter.message(&output.message(view)) - if index.is_some() { tokens } else { Tokens::ZERO };
+        // Where a count is an estimate, two texts have fewer tokens than what they are joined to.
+        if plan.receipt.tokens_after.is_some_and(|after| after + more > request.budget_tokens()) {
+            return;
+        }
         plan.receipt.tokens_after = plan.receipt.tokens_after.map(|after| after + more);
+        if let Some(index) = index {
+            plan.outputs[at - 1] = output;
+            plan.receipt.cuts.push(Cut { index, reason: Reason::Joined, tokens_before: tokens, tokens_after: tokens });
+        } else {
+            plan.outputs.insert(at, output);
+        }
     }
 }
 

@@ -98,6 +98,14 @@ impl ShortTerm {
         ALL[(self.0 & 7) as usize]
     }
 
+    /// Returns the word that an identifier or a part of one is: the `method` of `payment_method_id`, `PayPal`.
+    pub fn as_word(self) -> Self {
+        if matches!(self.kind(), TermKind::Part | TermKind::Ident) {
+            return Self(self.0 & !7 | TermKind::Word as u32);
+        }
+        self
+    }
+
     /// Returns its hash; the low bits are the best.
     pub fn hash(self) -> u64 {
         u64::from(self.0 >> 3)
@@ -498,7 +506,9 @@ fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl TextReader)
         if cut {
             let part = &word[from..at];
             if part.len() >= 3 && part.len() < word.len() && part[0] != b'_' {
-                reader.term(Term::new(hash(part), TermKind::Part), start + from);
+                let is_word = part.iter().all(u8::is_ascii_alphabetic);
+                let hash = if is_word { hash_of_stem(part, part.len()) } else { hash(part) };
+                reader.term(Term::new(hash, TermKind::Part), start + from);
             }
             from = at;
         }

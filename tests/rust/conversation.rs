@@ -1,6 +1,6 @@
 //! Groups, the last message of the user, and where a conversation may be cut.
 
-use nanobot_context::conversation::{groups, last_user_index, safe_cut_point};
+use nanobot_context::conversation::{groups, last_user_index, request_index, safe_cut_point};
 use nanobot_context::{Message, Role};
 
 use crate::views::conversation;
@@ -33,4 +33,24 @@ fn results_belong_to_the_group_of_their_call() {
     let bounds: Vec<_> =
         groups(conversation("sucttact").iter().map(|m| m.role)).iter().map(|g| (g.start, g.end)).collect();
     assert_eq!(bounds, [(0, 1), (1, 2), (2, 5), (5, 6), (6, 8)]);
+}
+
+#[test]
+fn who_answers_a_question_goes_on_with_the_request_before() {
+    let ask = |role, text| Message::new(role, text);
+    let messages = [
+        ask(Role::User, "Sort the photos."),
+        ask(Role::Assistant, "Done."),
+        ask(Role::User, "Exchange the lamp, please."),
+        ask(Role::Assistant, "Which variant? It comes in three."),
+        ask(Role::User, "Black."),
+        ask(Role::Assistant, "支付方式？"),
+        ask(Role::User, "My gift card."),
+    ];
+    assert_eq!(request_index(&messages, 6), 2);
+    assert_eq!(request_index(&messages, 2), 2);
+    // It asked long before the end.
+    let lecture = format!("Which? {}", "It is so. ".repeat(40));
+    let messages = [ask(Role::User, "Go on."), ask(Role::Assistant, &lecture), ask(Role::User, "Thanks.")];
+    assert_eq!(request_index(&messages, 2), 2);
 }

@@ -35,11 +35,11 @@ impl Terms {
         let mut terms: Vec<ShortTerm> = Vec::new();
         let mut add = |text: &str| {
             scan(text, |term, start| {
-                let term = term.short();
+                let (term, kind) = (term.short().as_word(), term.kind());
                 let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
                 // The 25 of 03:25 names nothing.
                 let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
-                let is_piece = term.kind() == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
+                let is_piece = kind == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
                 let asks = names_one(term) && !terms.contains(&term) && !is_piece;
                 terms.extend(asks.then_some(term));
             });
@@ -85,8 +85,8 @@ impl Terms {
 
     /// Returns which of them are among the terms of a part.
     pub(super) fn found(&self, of_part: &[ShortTerm]) -> u128 {
-        let asked = of_part.iter().filter(|&&term| self.asked.contains(term));
-        let bits = asked.filter_map(|term| self.terms.iter().position(|other| other == term));
+        let asked = of_part.iter().map(|term| term.as_word()).filter(|&term| self.asked.contains(term));
+        let bits = asked.filter_map(|term| self.terms.iter().position(|other| *other == term));
         bits.fold(0, |found, bit| found | 1 << bit)
     }
 
@@ -109,7 +109,9 @@ impl Terms {
 
 fn bits_of(terms: &[ShortTerm], text: &str) -> u128 {
     let mut bits = 0;
-    scan(text, |term, _| bits |= terms.iter().position(|other| *other == term.short()).map_or(0, |at| 1 << at));
+    scan(text, |term, _| {
+        bits |= terms.iter().position(|other| *other == term.short().as_word()).map_or(0, |at| 1 << at);
+    });
     bits
 }
 

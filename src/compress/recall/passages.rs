@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::conversation::spoken;
+use crate::conversation::{request_index, spoken};
 use crate::message::{Message, Role, ToolCall};
 use crate::select::Asked;
 use crate::select::within::{Cut, Question, within};
@@ -65,13 +65,28 @@ impl<'s> Search<'s> {
         (asked, is_question): (&str, bool),
         max_tokens: Tokens,
     ) -> Option<String> {
+        let request = request_index(self.view, message);
+        let from = self.sources.partition_point(|source| source.message < request);
+        let of_request = is_question && request < message;
+        let of_request = of_request.then(|| self.quotes_from(from, message, (asked, is_question), max_tokens));
+        of_request.flatten().or_else(|| self.quotes_from(0, message, (asked, is_question), max_tokens))
+    }
+
+    /// Returns the same of the sources from `from`.
+    fn quotes_from(
+        &mut self,
+        from: usize,
+        message: usize,
+        (asked, is_question): (&str, bool),
+        max_tokens: Tokens,
+    ) -> Option<String> {
         let reference = Reference::of(asked).filter(|_| is_question);
         let terms = Terms::of(asked, is_question);
         if terms.terms.is_empty() && reference.is_none() {
             return None;
         }
         let before = self.sources.partition_point(|source| source.message < message);
-        let sources = &mut self.sources[..before];
+        let sources = &mut self.sources[from..before];
         for source in &mut *sources {
             source.find(&terms);
         }
@@ -156,7 +171,7 @@ impl Quoting {
         let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
         let fits = |text: &String| says_something(text) && counter.text(text) <= max_tokens;
         // Addresses have more tokens than their bytes promise.
-        let near = || SHARES.into_iter().map(|of| lost.excerpt(rating.terms, of * share, marks)).find(fits);
+        let near = || SHARES.into_iter().map(|of| lost.excerpt(rating, of * share, marks)).find(fits);
         let by_sentence = || lost.sentences(rating, share, marks).filter(fits);
         // Of a result that is asked for as a whole no part is the middle.
         let whole = || if lost.is_whole { Some(cut()?.0).filter(|text| says_something(text)) } else { None };
@@ -221,7 +236,8 @@ impl<'t, 's> Found<'_, 't, 's> {
             let is_shown = self.shown.has(source.message, source.passage(part))
                 && source
                     .record(part, self.terms)
-                    .is_none_or(|record| self.shown.has(source.message, &source.text[record]));
+                    .is_none_or(|record| self.shown.has(source.message, &source.text[record]))
+                && self.shows_other_words(source, part);
             let answers = if self.is_set { Vec::new() } else { source.answers(self.sources) };
             let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
@@ -264,6 +280,17 @@ impl<'t, 's> Found<'_, 't, 's> {
                 }
             }
         }
+    }
+
+    /// Returns whether the request shows the members of a result in JSON that have other words of the question than `part`.
+    fn shows_other_words(&self, source: &Source<'_>, part: usize) -> bool {
+        let has = source.found_in(part);
+        let others = source.members().filter(|(_, found)| *found & !has != 0);
+        let shown = |(other, found): (usize, u128)| {
+            if self.shown.has(source.message, source.passage(other)) { found } else { 0 }
+        };
+        let all = source.members().fold(has, |all, (_, found)| all | found);
+        others.map(shown).fold(has, |all, found| all | found) == all
     }
 
     /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, a rare one among them, where
@@ -440,9 +467,27 @@ impl Lost<'_, '_> {
         (!kept.is_empty()).then(excerpt)
     }
 
+    /// Returns the parts of a result in JSON that have other words of the question than `part`, those with most first: whose it is stands
+    /// in one member, and what is asked for in another.
+    fn with_other_words(&self, rating: &Rating<'_, '_, '_>, part: usize) -> Vec<usize> {
+        let (mut having, mut has) = (Vec::new(), self.source.found_in(part));
+        let parts: Vec<(usize, u128)> = self.source.members().collect();
+        let for_bytes = |has: u128, &(part, found): &(usize, u128)| {
+            rating.weight(found & !has) / (MEMBER_BYTES + count(self.source.analysis.parts[part].bytes as usize))
+        };
+        while let Some(&(part, found)) =
+            parts.iter().max_by(|one, other| for_bytes(has, one).total_cmp(&for_bytes(has, other)))
+            && found & !has != 0
+        {
+            has |= found;
+            having.push(part);
+        }
+        having
+    }
+
     /// Returns the passages with what stands around them, up to a `share` of the text: more of what follows, which says what they
     /// are about. Of a record all of it.
-    fn excerpt(&self, terms: &Terms, share: f32, marks: Marks<'_>) -> String {
+    fn excerpt(&self, rating: &Rating<'_, '_, '_>, share: f32, marks: Marks<'_>) -> String {
         let Source { text, analysis, .. } = self.source;
         let parts = &analysis.parts;
         let mut left = count(text.len()) * share * FILLED;
@@ -460,10 +505,12 @@ impl Lost<'_, '_> {
             }
         };
         if let Some(&best) = self.parts.first() {
+            keep(best);
+            self.with_other_words(rating, best).into_iter().for_each(&mut keep);
             (best..parts.len()).take(FOLLOWING).for_each(&mut keep);
         }
         self.parts.iter().for_each(|&part| keep(part));
-        for record in self.parts.iter().filter_map(|&part| self.source.record(part, terms)) {
+        for record in self.parts.iter().filter_map(|&part| self.source.record(part, rating.terms)) {
             analysis.parts_in(&record).for_each(&mut keep);
         }
         for (before, behind) in [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)] {
@@ -495,6 +542,9 @@ fn says_something(quote: &str) -> bool {
 
 /// Shares of the room for a function that is asked for.
 const FUNCTION_SHARES: u64 = 3;
+
+/// Bytes that any member costs beside its own.
+const MEMBER_BYTES: f32 = 40.0;
 
 /// Parts that come first: the best one, and what stands below it.
 const FOLLOWING: usize = 3;

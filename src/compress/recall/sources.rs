@@ -9,7 +9,7 @@ use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with};
 use crate::text::rules::normal;
-use crate::text::segments::{self, Kind};
+use crate::text::segments::{self, Class, Kind};
 use crate::text::terms::scan;
 
 use super::asked::Terms;
@@ -62,6 +62,13 @@ impl Source<'_> {
         self.found.iter().find(|(other, _)| *other == part).map_or(0, |(_, found)| *found)
     }
 
+    /// Iterates over the parts of a result in JSON that have some of the terms and a value, with these terms; over none of other texts.
+    pub(super) fn members(&self) -> impl Iterator<Item = (usize, u128)> {
+        let is_json = self.role == Role::Tool && !self.is_arguments && self.analysis.kind() == Some(Kind::Json);
+        let found = self.found.iter().copied().filter(move |_| is_json);
+        found.filter(|(part, _)| self.analysis.parts[*part].class != Class::Noise)
+    }
+
     pub(super) fn passage(&self, part: usize) -> &str {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
     }
@@ -79,7 +86,7 @@ impl Source<'_> {
         let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| is_record)?;
         let mut at = None;
         scan(&self.text[range.clone()], |term, start| {
-            at = at.or_else(|| terms.asked.contains(term.short()).then_some(range.start + start));
+            at = at.or_else(|| terms.asked.contains(term.short().as_word()).then_some(range.start + start));
         });
         let record = if self.is_arguments { in_string(self.text, at?) } else { segments::record(self.text, at?)? };
         let start = record.end - self.text[record.clone()].trim_start().len();
