@@ -54,8 +54,11 @@ const OTHERS: [Claim; 4] = [Claim::Trait, Claim::Answer, Claim::Wish, Claim::Bri
 
 /// Commitments above this share of what the model says are usual.
 const COMMITTED: f32 = 0.03;
-/// What more of its texts count is no account that it keeps.
+/// What more of its texts count is no account that it keeps, by one word; by more words one is kept from so many times on, and these
+/// are most.
 const MOST_COUNTS: usize = 6;
+const ACCOUNTED: usize = 3;
+const MOST_ACCOUNTS: usize = 6;
 
 /// An entry, and the position of a piece in it.
 pub type At = (usize, usize);
@@ -171,8 +174,8 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
                 found.push(((entry, piece), commitment.clone()));
             }
         }
-        let counts = Default::default();
-        edited.extend(edits.into_iter().map(|range| ((entry, piece), Commitment { certainty: EDITED, range, counts })));
+        let edit = |range| Commitment { certainty: EDITED, range, counts: Default::default(), account: 0 };
+        edited.extend(edits.into_iter().map(|range| ((entry, piece), edit(range))));
     }
     let mut sum = 0;
     let is_rare = |&(certainty, bytes): &(&Certainty, &usize)| {
@@ -183,6 +186,7 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
     found.retain(|(_, commitment)| least.is_some_and(|least| commitment.certainty >= least));
     found.extend(edited);
     found.extend(newest_counts(draft, texts));
+    found.extend(newest_accounts(draft, texts));
     found.sort_by_key(|(at, commitment)| (*at, commitment.range.start, Reverse(commitment.certainty)));
     found.dedup_by_key(|(at, commitment)| (*at, commitment.range.start));
     found
@@ -205,6 +209,24 @@ fn newest_counts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
     let is_long = |(entry, piece): At| draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS;
     let newest = few.filter_map(|(_, newest)| newest).filter(|(at, _)| is_long(*at));
     newest.map(|(at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
+}
+
+/// Returns the newest sentences of the accounts that the model keeps, those kept most often: "Quiz score: you 349, me 9."
+fn newest_accounts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
+    let mut accounts = HashMap::<u64, (usize, At, Commitment), BuildMixedHasher>::default();
+    for &at in texts {
+        for sentence in commitments(draft.text(at.0, at.1)).iter().filter(|sentence| sentence.account != 0) {
+            let new = || (0, at, sentence.clone());
+            let (times, newest_at, newest) = accounts.entry(sentence.account).or_insert_with(new);
+            (*times, *newest_at) = (*times + 1, at);
+            newest.clone_from(sentence);
+        }
+    }
+    let mut kept: Vec<_> = accounts.into_values().filter(|(times, ..)| *times >= ACCOUNTED).collect();
+    kept.sort_by_key(|(times, at, sentence)| (Reverse(*times), *at, sentence.range.start));
+    kept.truncate(MOST_ACCOUNTS);
+    let kept = kept.into_iter();
+    kept.map(|(_, at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
 }
 
 /// Returns whether a sentence is in what a text changes.

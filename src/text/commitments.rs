@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::bytes::{FIRST_WIDE, has_digit};
 use super::conclusions::announces;
@@ -128,6 +128,9 @@ pub struct Commitment {
     pub range: Range<usize>,
     /// What it counts: hashes of the words beside its first numbers, "euros" of "That leaves 688 euros."; 0 for none.
     pub counts: [u64; MAX_COUNTS],
+    /// A hash of the words around its first number: "Quiz score: you 349, me 9." counts what "Quiz score: you 279, me 9." does; 0
+    /// for none.
+    pub account: u64,
 }
 
 /// Most things that a sentence counts.
@@ -152,20 +155,20 @@ fn find(text: &str) -> impl Iterator<Item = Commitment> {
         if said.starts_with('#') {
             return None;
         }
-        let (worded, counts) = (worded(said), counts(said));
+        let (worded, counts, account) = (worded(said), counts(said), account(said));
         if worded >= OPENED {
             let line = if worded == TASK { paragraph_end(text, range.start) } else { range.end };
             let end = text.floor_char_boundary(line.min(range.start + MAX_BYTES)).max(range.end);
-            return Some(Commitment { certainty: worded, range: range.start..end, counts });
+            return Some(Commitment { certainty: worded, range: range.start..end, counts, account });
         }
         let is_apart = has_paragraphs && said.len() <= MAX_APART_BYTES && ends(said) && stands_alone(text, &range);
         let certainty = match worded + if is_apart { APART } else { 0 } {
             certainty if certainty >= LEAST && !announces(said) => certainty,
             _ if is_figured(said, worded == TOLD) => FIGURED,
-            _ if counts == [0; MAX_COUNTS] => return None,
+            _ if counts == [0; MAX_COUNTS] && account == 0 => return None,
             _ => 0,
         };
-        (!is_asked(said)).then_some(Commitment { certainty, range, counts })
+        (!is_asked(said)).then_some(Commitment { certainty, range, counts, account })
     })
 }
 
@@ -201,6 +204,31 @@ fn counts(said: &str) -> [u64; MAX_COUNTS] {
     }
     found
 }
+
+/// Most words before the first number of an account.
+const MAX_ACCOUNT_WORDS: usize = 4;
+
+/// Returns a hash of the last words before the first number of a sentence, and of the first one behind it; 0 without words before.
+pub fn account(said: &str) -> u64 {
+    let Some(number) = said.find(|c: char| c.is_ascii_digit()) else { return 0 };
+    let before: Vec<&str> = words(&said[..number]).collect();
+    let before = &before[before.len().saturating_sub(MAX_ACCOUNT_WORDS)..];
+    let behind = words(&said[number..]).next();
+    // One short word is said of anything: "Of 40". In brackets it is a label.
+    let bytes = before.iter().map(|word| word.len()).sum::<usize>();
+    if bytes < MIN_ACCOUNT_BYTES && !(said.starts_with(['[', '(', '*']) && bytes > 0) {
+        return 0;
+    }
+    let hash = |all: u64, word: &&str| xxh3_64_with_seed(word.to_lowercase().as_bytes(), all);
+    before.iter().chain(&behind).fold(1, hash)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty())
+}
+
+/// Least bytes of the words before the number.
+const MIN_ACCOUNT_BYTES: usize = 4;
 
 /// Returns the hashes of the two characters right behind numbers in scripts without spaces: 还剩260欧元.
 fn wide_units(said: &str) -> impl Iterator<Item = u64> {
@@ -317,6 +345,21 @@ mod tests {
             assert_eq!(found.as_deref(), Some(task));
         }
         assert!(find("Your turn to pay comes on the fifth day of each month.").all(|found| found.certainty < TASK));
+    }
+
+    #[test]
+    fn an_account_is_known_by_the_words_around_its_first_number() {
+        for (one, other) in [
+            ("Correct! Quiz score: you 349, me 9.", "Correct! Quiz score: you 279, me 12."),
+            ("You have 754 gold now.", "You have 31 gold left."),
+            ("[HP 7/60, 546 gold, carrying: rope]", "[HP 9/60, 12 gold, carrying: rope; torch]"),
+            ("你现在有231枚金币。", "你现在有40枚金币。"),
+        ] {
+            assert_ne!(account(one), 0, "{one}");
+            assert_eq!(account(one), account(other), "{one}");
+        }
+        assert_ne!(account("You have 754 gold now."), account("You have 31 apples."));
+        assert_eq!([account("Of 40 rows."), account("No number.")], [0, 0]);
     }
 
     #[test]
