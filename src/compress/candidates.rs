@@ -273,8 +273,11 @@ fn outcome(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> 
     if !effect.is_changing() {
         return None;
     }
-    let tool = || draft.call(entry)?.name.as_ref().map(Text::as_str);
-    let outcome = ledger::outcome(source(), effect).or_else(|| made(tool()?, source()))?;
+    let made = || {
+        let call = draft.call(entry)?;
+        made(call.name.as_ref()?.as_str(), call.arguments.as_ref().map_or("", Text::as_str), source())
+    };
+    let outcome = ledger::outcome(source(), effect).or_else(|| ledger::with_state(made(), source()))?;
     elision::can_show(&outcome).then_some(outcome)
 }
 

@@ -7,7 +7,9 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tools::{Effect, SAID_KEYS, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running, speaks};
+use crate::tools::{
+    Effect, SAID_KEYS, SUBJECT_KEYS, changed_nothing, exit_code, has_failed, made, running, speaks, state,
+};
 
 use super::bytes::{FIRST_WIDE, has_digit};
 use super::edits::only_changes;
@@ -96,8 +98,8 @@ const WENT_WELL: [&str; 24] = [
 /// The line must tell two different calls apart. The path is enough for reads and writes of a file, the command for a shell;
 /// other calls list their arguments. By the tool's name, not by [`Effect::of_call`]: a tool that views and changes files is
 /// not told by its name.
-pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
-    let shown = only_changes(arguments);
+pub fn call_line(tool: &str, source: &str, result: Option<&str>) -> String {
+    let shown = only_changes(source);
     // What changes is all that is left of these.
     let times = if matches!(shown, Cow::Owned(_)) { OF_CHANGE } else { 1 };
     let mut arguments: Map<String, Value> = serde_json::from_str(&shown).unwrap_or_default();
@@ -128,7 +130,9 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     // Success is not stated.
     let ended = result.and_then(|result| outcome(result, named)).filter(|outcome| !is_zero(outcome));
     let made = || match named {
-        Effect::Changes => result.and_then(|result| receipt(tool, result).or_else(|| running(result))),
+        Effect::Changes => {
+            result.and_then(|result| with_state(receipt(tool, source, result).or_else(|| running(result)), result))
+        }
         Effect::RunsCommand => result.and_then(|result| link(result).or_else(|| running(result))),
         Effect::Unknown => result.and_then(running),
         _ => None,
@@ -161,14 +165,22 @@ pub fn outcome(result: &str, named: Effect) -> Option<String> {
     code.or_else(|| failed(result).then(|| "failed".to_owned()))
 }
 
+/// Returns what a call made, and the state in which its result leaves that.
+pub fn with_state(made: Option<String>, result: &str) -> Option<String> {
+    match (made, state(result)) {
+        (Some(made), Some(state)) => Some(format!("{made}, {state}")),
+        (made, state) => made.or(state),
+    }
+}
+
 /// Returns a short result that names something, or what of it does: the number of an order.
-fn receipt(tool: &str, result: &str) -> Option<String> {
+fn receipt(tool: &str, arguments: &str, result: &str) -> Option<String> {
     let said = result.trim();
     let is_short = said.len() <= MAX_RECEIPT_BYTES && !said.contains(['\n', '(', '[', '{', '<', ':', '=', '|']);
     if is_short && has_digit(said) {
         return Some(said.to_owned());
     }
-    made(tool, said)
+    made(tool, arguments, said)
 }
 
 /// Returns a result in a few words: "Waiting for approval", `{"deleted":0}`, or the start of its one sentence. A model reads what they
@@ -542,12 +554,25 @@ mod tests {
             (r#"{"ok": true, "ticket": {"id": "TCK-88213", "queue": "infra-2"}}"#, "TCK-88213"),
             (r#"{"order": {"lines": [{"id": 1}]}, "orderNumber": 88213}"#, "88213"),
             (r#"{"data": {"result": {"confirmation_code": "Q7XK2"}}}"#, "Q7XK2"),
+            (r#"{"id": "T-6", "status": "pending_approval", "approver": "r.o"}"#, "T-6, pending_approval"),
+            (r#"{"id": "T-6", "state": "QUEUED", "executed": false}"#, "T-6, QUEUED"),
+            (r#"{"result": "dry_run", "would_create": 1}"#, "dry_run"),
+            (r#"{"id": "T-6", "status": "created", "committed": false}"#, "T-6, committed: false"),
+            (r#"{"title": "Disk full", "order_id": "Disk-7", "confirmation": "EX-4"}"#, "Disk-7"),
         ] {
             assert_eq!(line(result), format!("create_ticket Disk full ({made})"), "{result}");
         }
         for result in ["ok", "{", "{}", r#"{"ok": true}"#, "Done.", &"x".repeat(60)] {
             assert_eq!(line(result), "create_ticket Disk full", "{result}");
         }
+    }
+
+    #[test]
+    fn what_the_call_names_it_has_not_made() {
+        let exchange = r#"{"order_id": "W24", "items": ["7"]}"#;
+        let done = r#"{"order_id": "W24", "status": "exchange requested", "confirmation": "EX-4801"}"#;
+        let line = call_line("exchange_order_items", exchange, Some(done));
+        assert!(line.ends_with("(EX-4801, exchange requested)"), "{line}");
     }
 
     #[test]

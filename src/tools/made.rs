@@ -7,8 +7,8 @@ use crate::text::bytes::has_digit;
 /// Returns what names that which a call of `tool` has made: its number, key or link.
 ///
 /// Of several identifiers that which is called as the object of the call, else the outermost; none of what it belongs to. Beside a
-/// number as `id` a `key` or `number` is what other calls take: "OPS-12" of an issue.
-pub fn made(tool: &str, result: &str) -> Option<String> {
+/// number as `id` a `key` or `number` is what other calls take: "OPS-12" of an issue. What the call's `arguments` name it has not made.
+pub fn made(tool: &str, arguments: &str, result: &str) -> Option<String> {
     let objects = words(tool);
     let rate = |field: Field<'_>| {
         let (key, within) = (words(field.key), words(field.within));
@@ -34,7 +34,8 @@ pub fn made(tool: &str, result: &str) -> Option<String> {
         };
         Some((rank, field.depth))
     };
-    let rated = fields(result).filter_map(|field| Some((rate(field)?, field.value)));
+    let is_new = |field: &Field<'_>| !arguments.contains(&format!("\"{}\"", field.value));
+    let rated = fields(result).filter(is_new).filter_map(|field| Some((rate(field)?, field.value)));
     rated.min_by_key(|(rank, _)| *rank).map(|(_, value)| value.trim_end_matches('.').to_owned())
 }
 
@@ -143,12 +144,12 @@ mod tests {
             ("book_table", "Booked. Confirmation code: QX77P.", "QX77P"),
             ("upload_file", r#"{"url": "https://files.host/f/8812"}"#, "https://files.host/f/8812"),
         ] {
-            assert_eq!(made(tool, result).as_deref(), Some(named), "{result}");
+            assert_eq!(made(tool, "", result).as_deref(), Some(named), "{result}");
         }
         for nothing in
             ["", "ok", r#"{"id": null}"#, r#"{"request_id": "r-1"}"#, r#"{"code": 200}"#, r#"{"at": "10:30"}"#]
         {
-            assert_eq!(made("create_ticket", nothing), None, "{nothing}");
+            assert_eq!(made("create_ticket", "", nothing), None, "{nothing}");
         }
     }
 }

@@ -230,6 +230,35 @@ fn reports_failure(Field { key, value, .. }: &Field<'_>) -> bool {
     }
 }
 
+/// Returns the state in which the result of a call leaves it, where that may be none of success: `pending_approval`, `QUEUED`,
+/// `executed: false`. A model reads what it says, whatever it is.
+pub fn state(result: &str) -> Option<String> {
+    let of_call = fields(result).filter(|field| WRAPPERS.contains(&field.within));
+    let mut found = of_call.filter_map(|Field { key, value, .. }| {
+        let small = value.to_lowercase();
+        let is_word = value.len() <= MAX_STATE_BYTES && small.starts_with(char::is_alphabetic);
+        match &*bare(key) {
+            "status" | "state" | "result" | "outcome" | "phase" => {
+                let is_done = FINISHED.iter().any(|word| small.starts_with(word));
+                (is_word && !is_done).then(|| value.to_owned())
+            }
+            "executed" | "committed" | "applied" | "completed" | "processed" | "performed" | "done" | "confirmed"
+            | "final" => (small == "false").then(|| format!("{key}: {value}")),
+            _ => None,
+        }
+    });
+    found.next()
+}
+
+/// Most bytes of such a state.
+const MAX_STATE_BYTES: usize = 32;
+
+/// How a status begins that says no more than that it went well.
+const FINISHED: [&str; 22] = [
+    "ok", "success", "succe", "done", "complete", "creat", "updat", "sent", "deliver", "book", "confirm", "approved",
+    "accepted", "paid", "active", "closed", "saved", "finish", "true", "null", "已", "成功",
+];
+
 /// How a status begins that is none of success.
 const UNSUCCESSFUL: [&str; 10] =
     ["error", "fail", "reject", "declin", "denied", "refused", "forbidden", "unauthorized", "invalid", "conflict"];
