@@ -1,7 +1,8 @@
-//! Finds what a later message replaces: a result by the same call, the file written anew or the same text, and a reply by a new
-//! version of what it shows.
+//! Finds what a later message replaces: a result by the same call, the file written anew or the same text, and a reply, or a draft of
+//! the user's, by a new version of what it shows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use serde_json::Value;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -27,7 +28,7 @@ pub enum Superseded {
     Stale(usize),
     /// A later result is the same.
     Repeated(usize),
-    /// Later replies have most of its lines.
+    /// Later replies have most of its lines, or of a draft of the user's another one.
     Rewritten(usize),
 }
 
@@ -96,16 +97,25 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut later_calls: HashMap<(&str, String), usize> = HashMap::new();
     let mut written: HashMap<String, usize> = HashMap::new();
     let mut texts: HashMap<u128, usize> = HashMap::new();
-    let mut lines: HashMap<u64, usize> = HashMap::new();
+    let (mut lines, mut users_lines) = (HashMap::<u64, usize>::new(), HashMap::<u64, usize>::new());
     let mut pages: HashMap<&str, usize> = HashMap::new();
     for (index, entry) in draft.entries.iter().enumerate().rev() {
-        if entry.dropped.is_some() || !matches!(entry.role, Role::Tool | Role::Assistant) {
+        if entry.dropped.is_some() || entry.role == Role::System {
             continue;
         }
         let Some(text) = draft.message(index).and_then(text_of) else { continue };
-        if entry.role == Role::Assistant {
-            found[index] = version(&mut lines, index, text);
-            continue;
+        match entry.role {
+            Role::Assistant => {
+                found[index] = version(&mut lines, index, text);
+                continue;
+            }
+            Role::User => {
+                if DRAFT_BYTES.contains(&text.len()) {
+                    found[index] = version(&mut users_lines, index, text);
+                }
+                continue;
+            }
+            _ => {}
         }
         let Some(call) = draft.call(index) else { continue };
         let Some(name) = call.name.as_ref().map(Text::as_str) else { continue };
@@ -158,6 +168,10 @@ pub fn run_again(draft: &Draft<'_, '_>) -> Vec<Option<usize>> {
 /// Fewest lines of a reply that may have a new version, and fewest bytes of a line that counts.
 const MIN_VERSION_LINES: usize = 4;
 const MIN_LINE_BYTES: usize = 6;
+
+/// Bytes of a draft of the user's that may have one: of a shorter message every word counts, and what has changed in one is looked for
+/// in O(n²).
+const DRAFT_BYTES: Range<usize> = 1_200..65_536;
 
 /// Least share of its lines in later replies, and in one of them.
 const OF_VERSION: f32 = 0.6;

@@ -11,7 +11,7 @@ use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
 use crate::compress::superseded::{Superseded, run_again};
 use crate::conversation::Group;
-use crate::message::Text;
+use crate::message::{Role, Text};
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
@@ -217,11 +217,16 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Takes the few parts in which two results of the same call differ, of both: what changed is in neither alone, and the older
+    /// Takes the few parts in which two results of the same call, or two drafts of the user's, differ, of both: what changed is in neither alone, and the older
     /// goes first. Not of code, which changes by calls that say how.
     fn take_changed(&self, selector: &mut Selector<'_>, limit: f32) {
         for (older, candidate) in self.candidates.iter().enumerate() {
-            let Some(Superseded::AskedAgain(later)) = candidate.superseded else { continue };
+            let is_users = self.draft.entries[candidate.entry].role == Role::User;
+            let later = match candidate.superseded {
+                Some(Superseded::AskedAgain(later)) => later,
+                Some(Superseded::Rewritten(later)) if is_users => later,
+                _ => continue,
+            };
             // Candidates are in the order of the messages.
             let place = |candidate: &Candidate| (candidate.entry, candidate.piece);
             let Ok(later) = self.candidates.binary_search_by_key(&(later, candidate.piece), place) else { continue };
@@ -266,9 +271,16 @@ impl Fit<'_, '_, '_> {
         else {
             return Vec::new();
         };
-        let of_other: HashSet<&str> = self.pieces_of(other).collect();
         let text = self.before(block);
-        let is_new = |range: Range<usize>| pieces(analysis, &text[range]).any(|piece| !of_other.contains(piece));
+        // Prose is split at other places where it changed.
+        let is_users = self.draft.entries[self.candidates[block].entry].role == Role::User;
+        let of_other: HashSet<&str> = if is_users { HashSet::new() } else { self.pieces_of(other).collect() };
+        let is_new = |range: Range<usize>| {
+            if is_users {
+                return !self.before(other).contains(text[range].trim());
+            }
+            pieces(analysis, &text[range]).any(|piece| !of_other.contains(piece))
+        };
         let parts = analysis.byte_ranges().enumerate().filter(|(_, (_, range))| is_new(range.clone()));
         parts.map(|(part, _)| part).take(MOST_ODD + 1).collect()
     }
