@@ -11,20 +11,8 @@ from nanobot_context import Compressor, count_tokens, fit_messages
 
 Message = dict[str, Any]
 
-WORDS = [
-    "amber",
-    "river",
-    "stone",
-    "calm",
-    "paper",
-    "hollow",
-    "maple",
-    "iron",
-    "violet",
-    "harbour",
-    "lantern",
-    "orchard",
-]
+WORDS = ["amber", "river", "stone", "calm", "paper", "hollow", "maple", "iron", "violet"]
+WORDS += ["harbour", "lantern", "orchard"]
 OLD = "The key hangs behind the clock in the hall."
 NEW = "The key lies under the third flowerpot."
 
