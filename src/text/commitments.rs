@@ -54,6 +54,9 @@ enum Kind {
     Task,
     Anywhere,
     First,
+    /// What is done or left, and for how long: both together are a start anywhere.
+    Vow,
+    Frame,
     /// Says nothing, though other words would.
     Nothing,
     Filler,
@@ -78,15 +81,17 @@ impl Phrase {
 /// The phrases of `commitments.tsv`.
 struct Lexicon {
     phrases: Phrases<Phrase>,
-    /// Starts in scripts without spaces, words anywhere in these, and starts of tasks.
+    /// Starts in scripts without spaces, those that may stand anywhere, words anywhere in these, and starts of tasks.
     wide: Vec<&'static str>,
+    wide_within: Vec<&'static str>,
     wide_anywhere: Vec<&'static str>,
     wide_tasks: Vec<&'static str>,
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     let mut by_first = HashMap::<_, Vec<_>, _>::default();
-    let (mut wide, mut wide_anywhere, mut wide_tasks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut wide, mut wide_within) = (Vec::new(), Vec::new());
+    let (mut wide_anywhere, mut wide_tasks) = (Vec::new(), Vec::new());
     for (kind, phrases) in include_str!("commitments.tsv").lines().filter_map(|row| row.split_once('\t')) {
         let phrases = phrases.split(", ");
         let kind = match kind {
@@ -94,9 +99,15 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "task" => Kind::Task,
             "any" => Kind::Anywhere,
             "first" => Kind::First,
+            "vow" => Kind::Vow,
+            "frame" => Kind::Frame,
             "filler" => Kind::Filler,
             "wide" => {
                 wide.extend(phrases);
+                continue;
+            }
+            "wide-within" => {
+                wide_within.extend(phrases);
                 continue;
             }
             "wide-task" => {
@@ -117,7 +128,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             by_first.entry(xxh3_64(first.as_bytes())).or_default().push(phrase);
         }
     }
-    Lexicon { phrases: Phrases::new(by_first), wide, wide_anywhere, wide_tasks }
+    Lexicon { phrases: Phrases::new(by_first), wide, wide_within, wide_anywhere, wide_tasks }
 });
 
 /// A sentence that may commit the model.
@@ -271,7 +282,7 @@ fn worded(said: &str) -> Certainty {
     if begins(&LEXICON.wide_tasks) {
         return TASK;
     }
-    if begins(&LEXICON.wide) {
+    if begins(&LEXICON.wide) || is_wide && LEXICON.wide_within.iter().any(|words| said.contains(words)) {
         return OPENED;
     }
     let lower = said.to_lowercase().replace('’', "'");
@@ -292,6 +303,9 @@ fn worded(said: &str) -> Certainty {
         return OPENED;
     }
     let any = |kind: Kind| (0..words.len()).any(|at| has(&words[at..], kind));
+    if any(Kind::Frame) && any(Kind::Vow) && !any(Kind::Nothing) {
+        return OPENED;
+    }
     let is_worded = any(Kind::Anywhere) || is_wide && LEXICON.wide_anywhere.iter().any(|word| said.contains(word));
     let told = if has(&words, Kind::First) { TOLD } else { 0 };
     match told + if is_worded { WORDED } else { 0 } {
@@ -320,6 +334,12 @@ mod tests {
             "訂正：締め切りは5月14日です。",
             "Your table at Osteria Nonna is booked for 20:15, reference QX7-44Z.",
             "Done, I'll remind you on Friday to call Vera.",
+            "Before each exercise I will first ask how the shoulder feels.",
+            "Bis das Knie untersucht ist, schlage ich nur Radfahren vor.",
+            "No volveré a mencionar el divorcio salvo que lo saques tú.",
+            "As agreed, the villain keeps his limp.",
+            "膝盖检查之前我只建议骑车和游泳。",
+            "膝の検査が済むまでは水泳だけを提案します。",
             "I'll nudge you at 7 pm about the medication.",
             "The flight is paid, record locator K7TQ2M.",
             "晚上7点我会叫你吃药。",
