@@ -221,7 +221,9 @@ const MAX_ACCOUNT_WORDS: usize = 4;
 
 /// Returns a hash of the last words before the first number of a sentence, and of the first one behind it; 0 without words before.
 pub fn account(said: &str) -> u64 {
-    let Some(number) = said.find(|c: char| c.is_ascii_digit()) else { return 0 };
+    // Code keeps none.
+    let number = said.find(|c: char| c.is_ascii_digit()).filter(|_| !said.contains(['=', '{', '`', '<', '_']));
+    let Some(number) = number else { return 0 };
     let before: Vec<&str> = words(&said[..number]).collect();
     let before = &before[before.len().saturating_sub(MAX_ACCOUNT_WORDS)..];
     let behind = words(&said[number..]).next();
@@ -379,7 +381,7 @@ mod tests {
             assert_eq!(account(one), account(other), "{one}");
         }
         assert_ne!(account("You have 754 gold now."), account("You have 31 apples."));
-        assert_eq!([account("Of 40 rows."), account("No number.")], [0, 0]);
+        assert_eq!(["Of 40 rows.", "No number.", "total = base * rate + 21"].map(account), [0; 3]);
     }
 
     #[test]

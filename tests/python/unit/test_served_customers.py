@@ -24,8 +24,10 @@ class Talk:
     """A talk, and what each exchange took, by the index of its call."""
 
     def __init__(self, seed: int, customers: int) -> None:
-        self.draw, self.messages, self.calls = random.Random(seed), [], itertools.count()
+        self.draw, self.calls = random.Random(seed), itertools.count()
+        self.messages: list[Message] = []
         self.taken: dict[int, dict[str, str]] = {}
+        self.last: dict[str, str] = {}
         self.says("system", "You serve customers of a shop. " + "Follow the policy. " * 40)
         for _ in range(customers):
             self.serve()
