@@ -2,6 +2,7 @@
 
 mod command_line;
 mod fields;
+mod instructions;
 mod made;
 mod outcome;
 mod plans;
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use command_line::{names_patched_file, run_by};
+pub use instructions::instructs;
 pub use made::made;
 pub use outcome::{changed_nothing, exit_code, has_failed, state};
 pub use plans::{Progress, progress};

@@ -8,7 +8,7 @@ use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall}
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
 use crate::tokens::{REPLY, Recount, TokenCounter, Tokens};
-use crate::tools::{Effect, PATH_KEYS};
+use crate::tools::{Effect, PATH_KEYS, instructs};
 
 use super::pins::Pins;
 use super::plan::{CallEdit, NewMessage, Reason};
@@ -229,6 +229,16 @@ impl<'v, 'a> Draft<'v, 'a> {
             PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
         };
         self.entries[entry].path.get_or_init(parse).as_deref()
+    }
+
+    /// Returns whether a result has instructions for the model, by what its call names.
+    pub fn instructs(&self, entry: usize) -> bool {
+        let Some(call) = self.call(entry).filter(|_| self.is_result(entry)) else { return false };
+        let Some(tool) = call.name.as_ref().map(Text::as_str) else { return false };
+        if matches!(self.entries[entry].effect, Effect::WritesFile | Effect::EditsFile | Effect::Changes) {
+            return false;
+        }
+        instructs(tool, call.arguments.as_ref().map_or("", Text::as_str))
     }
 
     /// Returns the current text of a piece.
