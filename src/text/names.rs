@@ -355,7 +355,7 @@ fn words(text: &str) -> Vec<NameWord> {
         let trimmed = bare.trim_start_matches(['-', '.', ':', ',', '\'', '’', '/']);
         if trimmed.chars().any(char::is_alphanumeric) {
             let from = start + bare.len() - trimmed.len();
-            let names_nothing = || is_first_person(trimmed) || opens && is_stop(trimmed);
+            let names_nothing = || is_first_person(trimmed) || opens && (is_stop(trimmed) || is_opener(trimmed));
             let look = match look(trimmed) {
                 Look::Capital if names_nothing() => Look::Plain,
                 look => look,
@@ -378,6 +378,128 @@ fn is_stop(word: &str) -> bool {
     let mut term = None;
     scan(word, |found, _| term = Some(found.short()));
     term.is_some_and(is_stop_word)
+}
+
+/// What a sentence begins with before a name: "Past Crow Hill", "Gestern Ruth".
+const OPENERS: [&str; 112] = [
+    "past",
+    "beyond",
+    "near",
+    "across",
+    "around",
+    "yesterday",
+    "today",
+    "tomorrow",
+    "tonight",
+    "perhaps",
+    "maybe",
+    "below",
+    "above",
+    "behind",
+    "beside",
+    "inside",
+    "outside",
+    "beneath",
+    "along",
+    "toward",
+    "towards",
+    "among",
+    "between",
+    "during",
+    "despite",
+    "later",
+    "soon",
+    "suddenly",
+    "finally",
+    "meanwhile",
+    "somewhere",
+    "once",
+    "even",
+    "still",
+    "another",
+    "each",
+    "every",
+    "either",
+    "neither",
+    "although",
+    "though",
+    "because",
+    "since",
+    "unless",
+    "until",
+    "while",
+    "after",
+    "before",
+    "opposite",
+    "only",
+    "gestern",
+    "heute",
+    "morgen",
+    "vielleicht",
+    "hinter",
+    "neben",
+    "unter",
+    "über",
+    "zwischen",
+    "gegen",
+    "durch",
+    "ohne",
+    "trotz",
+    "während",
+    "seit",
+    "bald",
+    "später",
+    "plötzlich",
+    "endlich",
+    "jenseits",
+    "nahe",
+    "ayer",
+    "hoy",
+    "mañana",
+    "quizás",
+    "detrás",
+    "cerca",
+    "junto",
+    "sobre",
+    "entre",
+    "desde",
+    "hasta",
+    "luego",
+    "después",
+    "antes",
+    "hier",
+    "aujourd'hui",
+    "demain",
+    "derrière",
+    "près",
+    "depuis",
+    "après",
+    "avant",
+    "ieri",
+    "oggi",
+    "domani",
+    "within",
+    "through",
+    "throughout",
+    "underneath",
+    "upon",
+    "like",
+    "unlike",
+    "abends",
+    "morgens",
+    "mittags",
+    "nachts",
+    "sogar",
+    "auch",
+    "nur",
+    "schon",
+    "noch",
+];
+
+/// Returns whether a word is one of [`OPENERS`].
+fn is_opener(word: &str) -> bool {
+    let small = word.to_lowercase();
+    OPENERS.contains(&&*small)
 }
 
 /// Returns where a name goes on behind an escaped end of line or tab, as in `cache\nRun`, `a.go\nb.go`; a path of Windows has a
@@ -430,6 +552,12 @@ fn look(word: &str) -> Look {
     }
 }
 
+/// Returns whether a word is a time to the minute, and no more: each line of a log has one.
+pub fn is_clock(word: &str) -> bool {
+    let is_digits = |part: &str| !part.is_empty() && part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    word.split_once(':').is_some_and(|(hours, minutes)| is_digits(hours) && is_digits(minutes) && minutes.len() == 2)
+}
+
 /// Returns whether a word is a measure, a time to the second or one with its date, or a piece of that: `51ms`, `4.2KB`, `00:15:43`,
 /// `2026-03-02T00:06`, `02T00`, `043Z`. Each line of a log has another.
 pub fn is_measure(word: &str) -> bool {
@@ -437,7 +565,7 @@ pub fn is_measure(word: &str) -> bool {
         ["ns", "us", "µs", "ms", "s", "sec", "min", "h", "b", "kb", "mb", "gb", "kib", "mib", "gib", "%", "x"];
     let rest = word.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
     let has_unit = rest.len() < word.len() && UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(rest));
-    let is_clock = || {
+    let has_seconds = || {
         let [hours, minutes, seconds] = *word.splitn(3, ':').collect::<Vec<_>>() else { return false };
         let is_pair = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
         is_pair(hours) && is_pair(minutes) && seconds.get(..2).is_some_and(is_pair)
@@ -450,7 +578,7 @@ pub fn is_measure(word: &str) -> bool {
         })
     };
     let is_fraction = || word.strip_suffix('Z').is_some_and(|digits| digits.len() > 1 && is_digits(digits));
-    has_unit || is_clock() || is_dated() || is_fraction()
+    has_unit || has_seconds() || is_dated() || is_fraction()
 }
 
 #[cfg(test)]
@@ -513,6 +641,12 @@ mod tests {
         ] {
             assert!(!is_measure(word), "{word}");
         }
+    }
+
+    #[test]
+    fn a_time_to_the_minute_is_a_clock() {
+        assert!(["14:35", "4:02"].into_iter().all(is_clock));
+        assert!(!["14:35:07", "2026-03-02", "10.0.0.7", "1:1", "a:10", "127:80"].into_iter().any(is_clock));
     }
 
     #[test]
@@ -598,6 +732,7 @@ mod tests {
         assert_eq!(found("What I said in June I meant. Where I'm from. Would Anna mind?"), [""; 0]);
         assert_eq!(found("What Anna Lind said"), ["Anna Lind"]);
         assert_eq!(found("Wann Anna Lind kommt"), ["Anna Lind"]);
+        assert_eq!(found("Past Crow Hill they rest. Gestern Anna Lind."), ["Crow Hill", "Anna Lind"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
 use crate::text::envelope;
 use crate::text::ledger;
-use crate::text::names::{code, is_bare_number, is_measure, names, whole, without_escape};
+use crate::text::names::{code, is_bare_number, is_clock, is_measure, names, whole, without_escape};
 use crate::text::segments::Kind;
 use crate::text::snapshot;
 
@@ -162,7 +162,7 @@ impl Fit<'_, '_, '_> {
                 if is_prose(analysis) { as_written(text, at) } else { Some(&text[code(text, stands.clone())]) };
             let written = written.unwrap_or(&text[stands]);
             let at = written.as_ptr().addr() - text.as_ptr().addr();
-            if !is_prose(analysis) && is_measure(&written.replace(' ', "")) {
+            if !is_prose(analysis) && (is_measure(&written.replace(' ', "")) || is_clock(written)) {
                 continue;
             }
             if waits(written) {
