@@ -74,6 +74,27 @@ pub fn chosen_in(text: &str, answer: &str) -> Option<Range<usize>> {
     Some(lists::items(text, chosen(answer)?)?.0)
 }
 
+/// What turns a choice: the one behind it holds.
+const TURNS: [&str; 17] = [
+    "wait",
+    "no",
+    "actually",
+    "rather",
+    "instead",
+    "doch",
+    "lieber",
+    "nein",
+    "espera",
+    "mejor",
+    "attends",
+    "plutôt",
+    "等等",
+    "还是",
+    "不对",
+    "いや",
+    "やっぱり",
+];
+
 fn chosen(answer: &str) -> Option<Choice> {
     let said = answer.trim();
     if said.len() > MAX_CHOICE_BYTES {
@@ -81,18 +102,31 @@ fn chosen(answer: &str) -> Option<Choice> {
     }
     let lower = said.to_lowercase();
     let words: Vec<&str> = split(&lower).collect();
-    if words.len() > MAX_CHOICE_WORDS {
+    // "B. Love it."
+    let is_first = words.first().is_some_and(|first| {
+        Label::of(first).is_some()
+            && lower.strip_prefix(first).is_some_and(|behind| behind.starts_with(['.', ',', ':', ')', '!']))
+    });
+    if words.len() > if is_first { 2 * MAX_CHOICE_WORDS } else { MAX_CHOICE_WORDS } {
         return None;
     }
     let is_few = words.len() <= MAX_LETTER_WORDS;
     let place = |sign| if let Sign::Place(place) = sign { Some(Choice::Place(place)) } else { None };
-    let label = |word: &str| Label::of(word).filter(|label| is_few || matches!(label, Label::Number(_)));
+    // "B. Wait. C, B is too neat": what comes behind the last turn.
+    let turn =
+        words.iter().rposition(|word| TURNS.iter().any(|turn| word == turn || !turn.is_ascii() && word.contains(turn)));
+    let is_item = |word: &str| WORDS.of_word(word).any(|sign| sign == Sign::Item);
+    let label = |at: usize| {
+        let is_named = is_few || turn.is_some() || at == 0 && is_first || at > 0 && is_item(words[at - 1]);
+        let label = Label::of(words[at]).or_else(|| Label::within(words[at]))?;
+        Some(label).filter(|label| is_named || matches!(label, Label::Number(_)))
+    };
     // "No, 4 it is. The second is gone."
-    let of_word = |word: &&str| WORDS.of_word(word).find_map(place).or_else(|| label(word).map(Choice::Labelled));
+    let of_word = |at: usize| WORDS.of_word(words[at]).find_map(place).or_else(|| label(at).map(Choice::Labelled));
     let of_wide = || WORDS.wide_in(&lower).find_map(|(_, sign)| place(sign));
-    words
-        .iter()
+    (turn.unwrap_or(0)..words.len())
         .find_map(of_word)
+        .or_else(|| (0..words.len()).find_map(of_word))
         .filter(|choice| matches!(choice, Choice::Place(_)) || of_wide().is_none())
         .or_else(of_wide)
 }

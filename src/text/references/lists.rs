@@ -4,7 +4,7 @@ use std::mem::take;
 use std::ops::Range;
 
 use super::words::{Sign, WORDS};
-use crate::text::bytes::lines;
+use crate::text::bytes::{FIRST_WIDE, lines};
 use crate::text::sentences::{paragraph_end, sentences};
 
 /// An item of a list, as it is chosen.
@@ -43,6 +43,16 @@ impl Label {
     pub fn at_start(text: &str) -> Option<Self> {
         let word = &text[..text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len())];
         Self::of(word).or_else(|| Self::of(&word[..word.chars().next()?.len_utf8()]))
+    }
+
+    /// Returns the label in a word of a script without spaces: 方案二, B案, 还是C.
+    pub fn within(word: &str) -> Option<Self> {
+        if word.is_ascii() {
+            return None;
+        }
+        let mut letters = word.chars().filter(char::is_ascii_alphabetic);
+        let letter = letters.next().filter(|_| letters.next().is_none());
+        letter.and_then(|letter| Self::of(letter.encode_utf8(&mut [0; 4]))).or_else(|| Some(wide_label(word)?.1))
     }
 
     /// Returns the label of a line that is an item: `2.`, `**b)`, `(3)`, `-`.
@@ -150,9 +160,59 @@ fn lists(text: &str) -> Vec<List> {
     lists.extend([open, headed]);
     lists.retain(|list| list.len() > 1);
     if lists.is_empty() {
-        lists.extend(in_prose(text));
+        lists.extend(in_prose(text).or_else(|| labelled(text)));
     }
     lists
+}
+
+/// Returns the list whose items a word with a label names within a line: "Plan A puts them here, plan B there", 方案一…，方案二…. O(n).
+fn labelled(text: &str) -> Option<List> {
+    let mut named: Vec<(String, Label, usize)> = Vec::new();
+    let mut before = 0..0;
+    let is_word = |c: char| c.is_alphanumeric();
+    let mut at = 0;
+    while let Some(start) = text[at..].find(is_word).map(|found| at + found) {
+        let end = text[start..].find(|c: char| !is_word(c)).map_or(text.len(), |end| start + end);
+        let word = &text[start..end];
+        if word.starts_with(|c: char| c >= FIRST_WIDE) || word.chars().nth(1).is_some_and(|c| c >= FIRST_WIDE) {
+            named.extend(wide_label(word).map(|(noun, label)| (noun, label, start)));
+        } else if let Some(label) = Label::of(word).filter(|_| !word.starts_with(char::is_lowercase))
+            && before.end + 1 == start
+            && text[before.end..].starts_with(' ')
+        {
+            named.push((text[before.clone()].to_lowercase(), label, before.start));
+        }
+        (before, at) = (start..end, end);
+    }
+    let second = named.iter().rev().find(|(_, label, _)| matches!(label, Label::Letter(b'b') | Label::Number(2)))?;
+    let alike = named.iter().filter(|(noun, ..)| *noun == second.0);
+    let mut list = List::new();
+    for &(_, label, start) in alike {
+        let nth = u8::try_from(list.len()).ok()?;
+        if label == Label::Letter(b'a' + nth) || label == Label::Number(1 + nth) {
+            if let Some((_, before)) = list.last_mut() {
+                before.end = before.start + text[before.start..start].trim_end().len();
+            }
+            list.push((label, start..paragraph_end(text, start)));
+        }
+    }
+    // The last one is its sentence.
+    let (_, at) = list.last_mut()?;
+    let sentence = sentences(&text[at.clone()]).next().map_or(at.len(), |sentence| sentence.end);
+    at.end = at.start + text[at.start..at.start + sentence].trim_end().len();
+    (list.len() > 1).then_some(list)
+}
+
+/// Returns the noun and the label with which a word of a script without spaces begins: 方案二, B案.
+fn wide_label(word: &str) -> Option<(String, Label)> {
+    let chars: Vec<char> = word.chars().take(3).collect();
+    let label = |at: usize| chars.get(at).and_then(|c| Label::of(c.encode_utf8(&mut [0; 4])));
+    let wide = |range: Range<usize>| chars.get(range).filter(|of| of.iter().all(|c| *c >= FIRST_WIDE));
+    match (label(0), label(2)) {
+        (Some(label), _) => wide(1..2).map(|noun| (noun.iter().collect(), label)),
+        (None, Some(label)) => wide(0..2).map(|noun| (noun.iter().collect(), label)),
+        _ => None,
+    }
 }
 
 /// What goes on with a list in sentences, behind its first.

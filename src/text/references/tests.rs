@@ -45,6 +45,25 @@ fn other_questions_point_to_nothing() {
 }
 
 #[test]
+fn an_item_within_a_line_is_chosen_by_its_label() {
+    let plans = "Plan A puts them by the band, plan B gives them the orangery, and plan C splits them. Think about it.";
+    let routes = "Route 1 goes over Cluny, route 2 follows the Doubs.";
+    let letters = "(a) He can't read. (b) He's afraid of his dog. (c) He owes the ferryman.";
+    for (text, answer, item) in [
+        (plans, "plan b it is", Some("plan B gives them the orangery, and")),
+        (plans, "A. wait. C, A is too loud", Some("plan C splits them.")),
+        (routes, "2", Some("route 2 follows the Doubs.")),
+        (letters, "b. love it", Some("(b) He's afraid of his dog.")),
+        ("方案一坐乐队旁边，方案二坐花房的长桌。", "方案二", Some("方案二坐花房的长桌。")),
+        ("A案：洪水。B案：粉屋。C案：沈黙。", "Bで。いや、やっぱりC", Some("C案：沈黙。")),
+        ("I have 1 dog and he has 2 cats.", "2", None),
+        (plans, "I like it", None),
+    ] {
+        assert_eq!(chosen_in(text, answer).map(|at| text[at].trim()), item, "{answer}");
+    }
+}
+
+#[test]
 fn what_has_not_the_shape_is_not_meant() {
     for (question, text) in
         [("Your table?", NAMES), ("the code from before", TABLE), ("The third one.", BULLETS), ("Option C?", SECTIONS)]
