@@ -27,8 +27,8 @@ const CONCLUSIONS_SHARE: f32 = 0.3;
 /// beside 150 calls a step in 16,000 tokens keeps 9, 14 and 17 with 0.15, 0.22 and 0.3; recall at 25 % is .772, .772 and .759.
 const BESIDE_CALLS_SHARE: f32 = 0.22;
 
-/// Share of all the room for instructions that were read, up to half of what is left. Of twelve steps of a skill of 250 tokens that was read
-/// before seven other files none stood in 16 and 5 of 20 fits to 25 and 50 % of the tokens without this, with it all in 19 and 20; recall
+/// Share of all the room for instructions that were read, up to half of what is left. Of twelve steps of a skill of 250 tokens that was
+/// read before seven other files none stood in 16 and 5 of 20 fits to 25 and 50 % of the tokens without this, with it all in 19 and 20; recall
 /// at 25 % is .766 without and .765 with it.
 const INSTRUCTIONS_SHARE: f32 = 0.3;
 
@@ -238,8 +238,8 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Takes the few parts in which two results of the same call, or two drafts of the user's, differ, of both: what changed is in neither alone, and the older
-    /// goes first. Not of code, which changes by calls that say how.
+    /// Takes the few parts in which two results of the same call, or two drafts of the user's, differ, of both: what changed is in
+    /// neither alone, and the older goes first. Not of code, which changes by calls that say how.
     fn take_changed(&self, selector: &mut Selector<'_>, limit: f32) {
         for (older, candidate) in self.candidates.iter().enumerate().rev() {
             let is_users = self.draft.entries[candidate.entry].role == Role::User;

@@ -282,15 +282,19 @@ impl<'t, 's> Found<'_, 't, 's> {
         }
     }
 
-    /// Returns whether the request shows the members of a result in JSON that have other words of the question than `part`.
+    /// Returns whether the request shows the members of a result in JSON that have other words of the question than `part`, as far as
+    /// these are few: each is looked for in all of the message.
     fn shows_other_words(&self, source: &Source<'_>, part: usize) -> bool {
-        let has = source.found_in(part);
-        let others = source.members().filter(|(_, found)| *found & !has != 0);
-        let shown = |(other, found): (usize, u128)| {
-            if self.shown.has(source.message, source.passage(other)) { found } else { 0 }
-        };
-        let all = source.members().fold(has, |all, (_, found)| all | found);
-        others.map(shown).fold(has, |all, found| all | found) == all
+        let mut has = source.found_in(part);
+        for (other, found) in source.members().filter(|(other, _)| *other != part).take(MAX_MEMBERS) {
+            if found & !has != 0 {
+                if !self.shown.has(source.message, source.passage(other)) {
+                    return false;
+                }
+                has |= found;
+            }
+        }
+        true
     }
 
     /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, a rare one among them, where
@@ -542,6 +546,9 @@ fn says_something(quote: &str) -> bool {
 
 /// Shares of the room for a function that is asked for.
 const FUNCTION_SHARES: u64 = 3;
+
+/// Most members that are looked for.
+const MAX_MEMBERS: usize = 64;
 
 /// Bytes that any member costs beside its own.
 const MEMBER_BYTES: f32 = 40.0;
