@@ -8,7 +8,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::budget::Request;
-use crate::conversation::late_results;
+use crate::conversation::{is_own, late_results};
 use crate::message::{Content, Message, Role, Text};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
@@ -110,7 +110,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
                 continue;
             }
             Role::User => {
-                if DRAFT_BYTES.contains(&text.len()) {
+                if DRAFT_BYTES.contains(&text.len()) && draft.message(index).is_some_and(is_own) {
                     found[index] = version(&mut users_lines, index, text);
                 }
                 continue;
@@ -339,5 +339,20 @@ mod tests {
         let found = superseded(&draft(&view, &Request::new(None, None, Tokens::ZERO)));
         let found: Vec<_> = found.into_iter().skip(1).step_by(2).collect();
         assert_eq!(found, [Some(Superseded::Rewritten(5)), None, None, None, None], "two lines are no version");
+    }
+
+    #[test]
+    fn a_long_draft_of_the_users_is_superseded_by_one_that_has_most_of_its_lines() {
+        let draft_of = |name: &str, changed: usize| {
+            let line = |at: usize| {
+                format!("{name} {} {}", ["calm", "new"][usize::from(at == changed)], "word ".repeat(40 + at))
+            };
+            (0..8).map(line).collect::<Vec<_>>().join("\n")
+        };
+        let said =
+            [draft_of("alpha", 9), draft_of("beta", 9), draft_of("alpha", 3), "short\n".repeat(9), "short\n".repeat(9)];
+        let view: Vec<Message<'_>> = said.iter().map(|said| Message::new(Role::User, said)).collect();
+        let found = superseded(&draft(&view, &Request::new(None, None, Tokens::ZERO)));
+        assert_eq!(found, [Some(Superseded::Rewritten(2)), None, None, None, None]);
     }
 }
