@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import pytest
 
-from nanobot_context import Compressor, count_tokens, fit_messages
-
-Message = dict[str, Any]
+from agent_runs import Message, in_steps
+from nanobot_context import count_tokens, fit_messages
 
 WORDS = ["amber", "river", "stone", "calm", "paper", "hollow", "maple", "iron", "violet"]
 WORDS += ["harbour", "lantern", "orchard"]
@@ -58,7 +56,4 @@ def test_a_fit_has_what_is_new(seed: int, share: float) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_step_has_what_is_new(seed: int) -> None:
-    messages, compressor = talk(seed), Compressor(8_000, "gpt-4o")
-    for at in (at for at, message in enumerate(messages) if message["role"] == "assistant"):
-        compressor.compress(messages[:at])
-    assert NEW in str(compressor.compress(messages))
+    assert NEW in str(in_steps(talk(seed), 8_000))

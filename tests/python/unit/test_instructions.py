@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
 import pytest
 
-from nanobot_context import Compressor, count_tokens, fit_messages
-
-Message = dict[str, Any]
+from agent_runs import Message, called, in_steps
+from nanobot_context import count_tokens, fit_messages
 
 STEPS = [
     "Run `weather-cli fetch --zone DE-NW` before anything else.",
@@ -22,16 +20,6 @@ STEPS = [
     "Ask before you delete old reports; keep the last 21.",
     "When wind is above 34 knots add the line 'GALE'.",
 ]
-
-
-def called(number: int, name: str, arguments: dict[str, Any], result: str) -> list[Message]:
-    """Return a call and its result."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"c{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"c{number}", "content": result},
-    ]
 
 
 def run(name: str, arguments: dict[str, Any], seed: int) -> list[Message]:
@@ -71,10 +59,7 @@ def run(name: str, arguments: dict[str, Any], seed: int) -> list[Message]:
 def test_instructions_stay_whole(name: str, arguments: dict[str, Any], seed: int) -> None:
     messages = run(name, arguments, seed)
     quarter = fit_messages(messages, count_tokens(messages, "gpt-4o") // 4, "gpt-4o").messages
-    compressor = Compressor(8_000, "gpt-4o")
-    for at in (at for at, message in enumerate(messages) if message["role"] == "assistant"):
-        compressor.compress(messages[:at])
-    for request in (quarter, compressor.compress(messages)):
+    for request in (quarter, in_steps(messages, 8_000)):
         assert [step for step in STEPS if step not in str(request).replace("\\'", "'")] == []
 
 

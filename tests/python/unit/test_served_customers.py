@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from agent_runs import Message, called, in_steps
 from nanobot_context import Compressor, count_tokens, fit_messages
-
-Message = dict[str, Any]
 
 FIRST = ["Mia", "Ivan", "Sara", "Omar", "Juan", "Olivia", "Lucas", "Aarav", "Harper", "Yusuf"]
 LAST = ["Lee", "Santos", "Smith", "Garcia", "Kovacs", "Moore", "Brown", "Ito", "Rossi", "Khan"]
@@ -36,13 +35,7 @@ class Talk:
         self.messages.append({"role": role, "content": text})
 
     def call(self, name: str, arguments: dict[str, Any], result: Any) -> None:
-        number = next(self.calls)
-        function = {"name": name, "arguments": json.dumps(arguments)}
-        call = {"id": f"c{number}", "type": "function", "function": function}
-        self.messages += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c{number}", "content": json.dumps(result)},
-        ]
+        self.messages += called(next(self.calls), name, arguments, json.dumps(result))
 
     def number(self, digits: int) -> str:
         return str(self.draw.randrange(10 ** (digits - 1), 10**digits))
@@ -165,7 +158,4 @@ def test_who_comes_back_gets_the_number_of_what_was_done(seed: int) -> None:
         talk.serve()
     question = f"{asked['name']} again, I got no mail. What is my confirmation number?"
     messages = [*talk.messages, {"role": "user", "content": question}]
-    compressor = Compressor(8_000, "gpt-4o")
-    for at in (at for at, of in enumerate(messages) if of["role"] == "assistant"):
-        compressor.compress(messages[:at])
-    assert asked["confirmation"] in shown(compressor.compress(messages))
+    assert asked["confirmation"] in shown(in_steps(messages, 8_000))

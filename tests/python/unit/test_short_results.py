@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
-from typing import Any
 
 import pytest
 
+from agent_runs import Message, called
 from nanobot_context import compress_messages, count_tokens, fit_messages
-
-Message = dict[str, Any]
 
 BROKEN = [
     "ERROR disk 98% full, inode table damaged",
@@ -21,16 +18,6 @@ BROKEN = [
     "FAILED: inode table damaged",
     "down, load -, inode table damaged",
 ]
-
-
-def called(number: int, name: str, arguments: dict[str, Any], result: str) -> list[Message]:
-    """Return a call and its result."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"c{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"c{number}", "content": result},
-    ]
 
 
 def checks(broken: str, at: int, number: int = 150) -> list[Message]:
