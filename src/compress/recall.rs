@@ -176,13 +176,13 @@ impl Quoted {
         let counter = request.counter();
         let before = plan.outputs[at - 1].message(view);
         let tokens = counter.message(&before);
-        let joined = joined(&plan.outputs[at - 1], &before, &self.text).map(|(index, edit)| Output::Edit(index, edit));
+        let edited = joined(&plan.outputs[at - 1], &before, &self.text).map(|(index, edit)| Output::Edit(index, edit));
         let new = || {
             let role = if before.role == Role::Assistant { Role::User } else { Role::Assistant };
             let reasoning = wanted_reasoning(view, &counter).filter(|_| role == Role::Assistant);
             Output::New(NewMessage { role, content: self.text, tool_call_id: None, name: None, reasoning })
         };
-        let output = joined.unwrap_or_else(new);
+        let output = edited.unwrap_or_else(new);
         let index = output.index();
         let more = counter.message(&output.message(view)) - if index.is_some() { tokens } else { Tokens::ZERO };
         // Where a count is an estimate, two texts have fewer tokens than what they are joined to.

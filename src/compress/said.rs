@@ -186,47 +186,51 @@ fn rare_commitments(draft: &Draft<'_, '_>, texts: &[At], says_little: bool) -> V
     found.retain(|(_, commitment)| least.is_some_and(|least| commitment.certainty >= least));
     found.extend(edited);
     found.extend(newest_counts(draft, texts));
-    found.extend(newest_accounts(draft, texts));
     found.sort_by_key(|(at, commitment)| (*at, commitment.range.start, Reverse(commitment.certainty)));
     found.dedup_by_key(|(at, commitment)| (*at, commitment.range.start));
     found
 }
 
-/// Returns the newest sentences that count what a few of the model's texts do: "After that, 260 euros remain." behind "You have 754
-/// euros left."
-fn newest_counts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
-    let mut counted = HashMap::<u64, (usize, Option<_>), BuildMixedHasher>::default();
+/// The sentences that count the same: how many they are, in how many texts, and the newest.
+struct Counted {
+    sentences: usize,
+    texts: usize,
+    newest: (At, Commitment),
+}
+
+/// Returns the sentences of the model's texts by what they count, of which `keys` has hashes, 0 for nothing.
+fn counted(draft: &Draft<'_, '_>, texts: &[At], keys: impl Fn(&Commitment) -> &[u64]) -> Vec<Counted> {
+    let mut counted = HashMap::<u64, Counted, BuildMixedHasher>::default();
     for &at in texts {
         for sentence in commitments(draft.text(at.0, at.1)).iter() {
-            for unit in sentence.counts.into_iter().filter(|unit| *unit != 0) {
-                let (texts, newest) = counted.entry(unit).or_default();
-                *texts += usize::from(newest.as_ref().is_none_or(|(last, _)| *last != at));
-                *newest = Some((at, sentence.clone()));
+            for &key in keys(sentence).iter().filter(|key| **key != 0) {
+                let new = || Counted { sentences: 0, texts: 1, newest: (at, sentence.clone()) };
+                let of_key = counted.entry(key).or_insert_with(new);
+                of_key.sentences += 1;
+                of_key.texts += usize::from(of_key.newest.0 != at);
+                of_key.newest = (at, sentence.clone());
             }
         }
     }
-    let few = counted.into_values().filter(|(texts, _)| (2..=MOST_COUNTS).contains(texts));
-    let is_long = |(entry, piece): At| draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS;
-    let newest = few.filter_map(|(_, newest)| newest).filter(|(at, _)| is_long(*at));
-    newest.map(|(at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
+    counted.into_values().collect()
 }
 
-/// Returns the newest sentences of the accounts that the model keeps, those kept most often: "Quiz score: you 349, me 9."
-fn newest_accounts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
-    let mut accounts = HashMap::<u64, (usize, At, Commitment), BuildMixedHasher>::default();
-    for &at in texts {
-        for sentence in commitments(draft.text(at.0, at.1)).iter().filter(|sentence| sentence.account != 0) {
-            let new = || (0, at, sentence.clone());
-            let (times, newest_at, newest) = accounts.entry(sentence.account).or_insert_with(new);
-            (*times, *newest_at) = (*times + 1, at);
-            newest.clone_from(sentence);
-        }
-    }
-    let mut kept: Vec<_> = accounts.into_values().filter(|(times, ..)| *times >= ACCOUNTED).collect();
-    kept.sort_by_key(|(times, at, sentence)| (Reverse(*times), *at, sentence.range.start));
-    kept.truncate(MOST_ACCOUNTS);
-    let kept = kept.into_iter();
-    kept.map(|(_, at, sentence)| (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })).collect()
+/// Returns the newest sentences that count what a few of the model's texts do: "After that, 260 euros remain." behind "You have 754
+/// euros left." And those of the accounts that it keeps most often: "Quiz score: you 349, me 9."
+fn newest_counts(draft: &Draft<'_, '_>, texts: &[At]) -> Vec<(At, Commitment)> {
+    let mut few = counted(draft, texts, |sentence| &sentence.counts);
+    few.retain(|Counted { texts, newest: ((entry, piece), _), .. }| {
+        (2..=MOST_COUNTS).contains(texts) && draft.entries[*entry].pieces[*piece].tokens > SHORT_TOKENS
+    });
+    let mut accounts = counted(draft, texts, |sentence| std::slice::from_ref(&sentence.account));
+    accounts.retain(|account| account.sentences >= ACCOUNTED);
+    accounts
+        .sort_by_key(|Counted { sentences, newest: (at, newest), .. }| (Reverse(*sentences), *at, newest.range.start));
+    accounts.truncate(MOST_ACCOUNTS);
+    let newest = few.into_iter().chain(accounts).map(|Counted { newest: (at, sentence), .. }| {
+        (at, Commitment { certainty: OPENED.max(sentence.certainty), ..sentence })
+    });
+    newest.collect()
 }
 
 /// Returns whether a sentence is in what a text changes.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Action, PATH_KEYS, words};
+use super::{Action, words};
 
 /// Words of the names of such documents, and of the tools that show them.
 const INSTRUCTING: [&str; 52] = [
@@ -86,9 +86,7 @@ pub fn instructs(tool: &str, arguments: &str) -> bool {
         return false;
     }
     let values: Value = serde_json::from_str(arguments).unwrap_or_default();
-    let mut files = Action::of(tool, &values).files;
-    files.extend(PATH_KEYS.iter().filter_map(|key| values.get(key)?.as_str()).map(str::to_owned));
-    files.iter().any(|file| {
+    Action::of(tool, &values).files.iter().any(|file| {
         let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
         let (stem, ending) = name.rsplit_once('.').unwrap_or((name, "md"));
         ENDINGS.contains(&&*ending.to_ascii_lowercase()) && tells(stem)

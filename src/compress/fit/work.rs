@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::Fit;
 use super::ledger::Conclusion;
@@ -242,10 +241,9 @@ impl Fit<'_, '_, '_> {
     /// neither alone, and the older goes first. Not of code, which changes by calls that say how.
     fn take_changed(&self, selector: &mut Selector<'_>, limit: f32) {
         for (older, candidate) in self.candidates.iter().enumerate().rev() {
-            let is_users = self.draft.entries[candidate.entry].role == Role::User;
             let later = match candidate.superseded {
                 Some(Superseded::AskedAgain(later)) => later,
-                Some(Superseded::Rewritten(later)) if is_users => later,
+                Some(Superseded::Rewritten(later)) if self.is_users(older) => later,
                 _ => continue,
             };
             // Candidates are in the order of the messages.
@@ -264,22 +262,23 @@ impl Fit<'_, '_, '_> {
         }
     }
 
+    fn is_users(&self, block: usize) -> bool {
+        self.draft.entries[self.candidates[block].entry].role == Role::User
+    }
+
     /// Takes the rows in which results differ that list the same things.
     fn take_unpaired(&self, selector: &mut Selector<'_>, limit: f32) {
         let results = (0..self.candidates.len()).filter(|&block| self.draft.is_result(self.candidates[block].entry));
-        let lists = results.filter_map(|block| Some((block, self.before[block].analysis.as_ref()?)));
-        let lists = lists.filter_map(|(block, analysis)| Some((block, analysis, analysis.rows()?)));
-        let lists: Vec<(usize, &Arc<Analysis>, &Rows)> = lists.collect();
-        let texts: Vec<(&str, &Rows)> = lists.iter().map(|&(block, _, rows)| (self.before(block), rows)).collect();
+        let lists = results.filter_map(|block| {
+            let analysis = self.before[block].analysis.as_deref()?;
+            Some(((block, analysis), (self.before(block), analysis.rows()?)))
+        });
+        let (lists, texts): (Vec<_>, Vec<(&str, &Rows)>) = lists.unzip();
         for rows in odd_rows(&texts) {
-            let parts = rows.iter().flat_map(|(text, row)| {
-                let (block, analysis, _) = lists[*text];
-                analysis.parts_in(row).map(move |part| (block, part))
-            });
-            let parts: Vec<(usize, usize)> = parts.collect();
             selector.take_within(limit, |selector| {
-                for &(block, part) in &parts {
-                    selector.take_part(block, part);
+                for (text, row) in &rows {
+                    let (block, analysis) = lists[*text];
+                    analysis.parts_in(row).for_each(|part| selector.take_part(block, part));
                 }
             });
         }
@@ -294,7 +293,7 @@ impl Fit<'_, '_, '_> {
         };
         let text = self.before(block);
         // Prose is split at other places where it changed.
-        let is_users = self.draft.entries[self.candidates[block].entry].role == Role::User;
+        let is_users = self.is_users(block);
         let of_other: HashSet<&str> = if is_users { HashSet::new() } else { self.pieces_of(other).collect() };
         let is_new = |range: Range<usize>| {
             if is_users {

@@ -65,35 +65,37 @@ impl<'s> Search<'s> {
         (asked, is_question): (&str, bool),
         max_tokens: Tokens,
     ) -> Option<String> {
-        let request = request_index(self.view, message);
-        let from = self.sources.partition_point(|source| source.message < request);
-        let of_request = is_question && request < message;
-        let of_request = of_request.then(|| self.quotes_from(from, message, (asked, is_question), max_tokens));
-        of_request.flatten().or_else(|| self.quotes_from(0, message, (asked, is_question), max_tokens))
-    }
-
-    /// Returns the same of the sources from `from`.
-    fn quotes_from(
-        &mut self,
-        from: usize,
-        message: usize,
-        (asked, is_question): (&str, bool),
-        max_tokens: Tokens,
-    ) -> Option<String> {
         let reference = Reference::of(asked).filter(|_| is_question);
         let terms = Terms::of(asked, is_question);
         if terms.terms.is_empty() && reference.is_none() {
             return None;
         }
+        // What answers a question of the model is looked for first in what was fetched for the request.
+        let request = request_index(self.view, message);
+        let of_request = Some(request).filter(|&request| is_question && request < message);
+        let mut from = of_request.into_iter().chain([0]);
+        from.find_map(|from| self.quotes_from(from, message, asked, (&terms, reference), max_tokens))
+    }
+
+    /// Returns the same of the messages from `from`.
+    fn quotes_from(
+        &mut self,
+        from: usize,
+        message: usize,
+        asked: &str,
+        (terms, reference): (&Terms, Option<Reference>),
+        max_tokens: Tokens,
+    ) -> Option<String> {
+        let from = self.sources.partition_point(|source| source.message < from);
         let before = self.sources.partition_point(|source| source.message < message);
         let sources = &mut self.sources[from..before];
         for source in &mut *sources {
-            source.find(&terms);
+            source.find(terms);
         }
-        if is_question {
-            add_codes(sources, &terms, asked);
+        if terms.is_question {
+            add_codes(sources, terms, asked);
         }
-        let rating = Rating::of(sources, &terms);
+        let rating = Rating::of(sources, terms);
         // Most messages ask for nothing that is lost: then nobody needs the language.
         let quoting = || {
             let language = spoken(&self.view[..message], Role::User).unwrap_or_default();

@@ -303,9 +303,8 @@ impl Segments {
             return None;
         }
         let Some(tree) = &self.tree else {
-            let first = std::iter::once(0).filter(|_| !text.is_empty());
             let behind = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
-            return Rows::of(text, first.chain(behind.filter(|&at| at < text.len())));
+            return Rows::of(text, std::iter::once(0).chain(behind).take_while(|&start| start < text.len()));
         };
         let mut piece = 0;
         let starts = std::iter::from_fn(|| {
