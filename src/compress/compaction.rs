@@ -5,8 +5,10 @@
 //! budget makes a step: everything before it is planned anew, to a target so low that the next step is far. So the same
 //! messages give the same bytes in every call of every process, and a provider's cached prefix lasts until the next step.
 //!
-//! The walk adds up tokens and plans nothing: a step counts as the most it may leave. So only the last step is made, and how
+//! The walk adds up tokens and plans nothing: a step counts as the most it may leave. So only the last steps are made, and how
 //! well a fit fills its target moves no step.
+
+use std::rc::Rc;
 
 use crate::budget::Request;
 use crate::conversation::{Group, groups, is_note};
@@ -173,39 +175,15 @@ impl CompactionStep {
     }
 }
 
-/// Returns the last step of the conversation, or `None` where it needs none. The requests of the messages before the indices
-/// `more` are steps in any case.
-///
-/// O(messages).
-pub fn last_step(
-    view: &[Message<'_>],
-    arrived: &Arrived,
-    request: &Request<'_>,
-    more: &[usize],
-) -> Option<CompactionStep> {
-    let mut walk = Walk::new(view, arrived, request);
-    if walk.overhead + arrived.tokens.iter().sum::<Tokens>() <= walk.budget {
-        return None;
-    }
-    let before_assistant = (1..view.len()).filter(|&index| view[index].role == Role::Assistant);
-    let mut last = None;
-    for at in before_assistant.chain([view.len()]) {
-        walk.go_to(at);
-        if more.contains(&at) || walk.fixed() + walk.used > walk.budget {
-            last = walk.step().or(last);
-        }
-    }
-    last
-}
-
 /// Walks the requests of a conversation as sums of tokens.
-struct Walk<'w, 'a> {
+#[derive(Clone)]
+pub struct Walk<'w, 'a> {
     view: &'w [Message<'a>],
     arrived: &'w Arrived,
     request: &'w Request<'w>,
     budget: Tokens,
     overhead: Tokens,
-    groups: Vec<Group>,
+    groups: Rc<[Group]>,
     /// Number of groups in the request.
     groups_in: usize,
     /// The request holds the messages before this index.
@@ -230,14 +208,15 @@ struct Walk<'w, 'a> {
 }
 
 impl<'w, 'a> Walk<'w, 'a> {
-    fn new(view: &'w [Message<'a>], arrived: &'w Arrived, request: &'w Request<'w>) -> Self {
+    /// Starts before the first request.
+    pub fn new(view: &'w [Message<'a>], arrived: &'w Arrived, request: &'w Request<'w>) -> Self {
         Self {
             view,
             arrived,
             request,
             budget: request.budget_tokens(),
             overhead: request.tools_tokens() + REPLY,
-            groups: groups(view.iter().map(|message| message.role)),
+            groups: groups(view.iter().map(|message| message.role)).into(),
             groups_in: 0,
             at: 0,
             requests: 0.0,
@@ -251,6 +230,32 @@ impl<'w, 'a> Walk<'w, 'a> {
             said_tokens: Tokens::ZERO,
             pins: Pins::new(&request.limits.pinned),
         }
+    }
+
+    /// Returns whether the conversation fits as it arrived.
+    pub fn fits(&self) -> bool {
+        self.overhead + self.arrived.tokens.iter().sum::<Tokens>() <= self.budget
+    }
+
+    /// Advances to the next step, or to the request of the messages before `early`, which is a step in any case; `None` where no
+    /// request is one up to the last.
+    ///
+    /// O(messages between the two).
+    pub fn next_step(&mut self, early: Option<usize>) -> Option<CompactionStep> {
+        // The request of no messages is one, too.
+        while self.requests == 0.0 || self.at < self.view.len() {
+            let later = self.view.iter().enumerate().skip(self.at + 1);
+            let assistant = later.filter(|(_, message)| message.role == Role::Assistant).map(|(index, _)| index);
+            let at = assistant.chain([self.view.len()]).next()?;
+            self.go_to(at);
+            if early == Some(at) || self.fixed() + self.used > self.budget {
+                let step = self.step();
+                if step.is_some() {
+                    return step;
+                }
+            }
+        }
+        None
     }
 
     /// Advances to the request that holds the messages before `at`.

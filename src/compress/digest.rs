@@ -6,6 +6,7 @@ use crate::message::{BlockKind, Content, Field, Media, Message, Part, Role, Text
 use crate::tokens::content_seed;
 
 /// A 128-bit hash being computed, seeded per process.
+#[derive(Clone)]
 pub struct Digest(Xxh3);
 
 impl Default for Digest {

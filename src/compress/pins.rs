@@ -10,6 +10,7 @@ use crate::text::rules::is_pinned;
 use crate::tools::{Action, Effect, has_failed};
 
 /// The pinned messages of a conversation, read message by message: they follow from the messages so far alone.
+#[derive(Clone)]
 pub struct Pins<'p, 'v> {
     patterns: &'p [String],
     /// The calls of the newest message that has some, with its index.

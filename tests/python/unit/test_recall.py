@@ -526,6 +526,28 @@ def test_a_question_without_room_makes_one_step() -> None:
     assert changed <= 4
 
 
+def test_where_quotes_bring_steps_about_the_prefix_changes_for_want_of_room() -> None:
+    draw, window = random.Random(1), 8_000
+    compressor = Compressor(window, "gpt-4o")
+    messages: list[Message] = []
+    before: list[Message] = []
+    changes = needless = 0
+    for number in range(200):
+        older = [f"Vel{draw.randrange(number // 2 + 1):03}dale" for _ in range(2)]
+        asked = " ".join(f"What did we say of {name}?" for name in older)
+        messages.append({"role": "user", "content": f"And Vel{number:03}dale? {asked}"})
+        request = compressor.compress(messages)
+        if before and request[: len(before)] != before:
+            changes += 1
+            needless += count_tokens(before + messages[-2:], "gpt-4o") < 0.8 * window
+        before = request
+        about = f"Vel{number:03}dale settles on {prose(draw, 2)}"
+        said = f"{prose(draw, 4)} {about} {prose(draw, 4)}"
+        messages.append({"role": "assistant", "content": said})
+    assert changes > 10
+    assert needless <= 3
+
+
 def test_all_that_a_question_counts_is_quoted() -> None:
     draw = random.Random(5)
     books = [

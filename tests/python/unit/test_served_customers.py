@@ -27,6 +27,8 @@ class Talk:
         self.messages: list[Message] = []
         self.taken: dict[int, dict[str, str]] = {}
         self.last: dict[str, str] = {}
+        self.names = [(first, last) for first in FIRST for last in LAST]
+        self.draw.shuffle(self.names)
         self.says("system", "You serve customers of a shop. " + "Follow the policy. " * 40)
         for _ in range(customers):
             self.serve()
@@ -74,7 +76,7 @@ class Talk:
         }
 
     def serve(self) -> None:
-        first, last = self.draw.choice(FIRST), self.draw.choice(LAST)
+        first, last = self.names.pop()
         user = f"{first}_{last}_{self.number(4)}".lower()
         methods = {f"{kind}_{self.number(7)}": kind for kind in METHODS}
         orders = [self.order(user) for _ in range(3)]
