@@ -2,6 +2,8 @@
 //!
 //! Hashes are valid in this process only, and used for equality.
 
+use std::ops::Range;
+
 use memchr::{memchr_iter, memchr2_iter};
 
 // Classes of bytes in words, a bit each, so that those of a word can be combined.
@@ -139,16 +141,19 @@ pub fn has_digit(text: &str) -> bool {
 
 /// Returns whether a text has a time or a date as `12:34` or `2026-11-22`, whatever the digits.
 pub fn has_time(text: &[u8]) -> bool {
-    let shape = |from: usize, shape: &[u8]| {
-        let bytes = text.get(from..from + shape.len());
-        bytes.is_some_and(|bytes| {
-            bytes.iter().zip(shape).all(|(byte, like)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like })
-        })
+    time(text).is_some()
+}
+
+/// Returns where the first such time or date stands in a text.
+pub fn time(text: &[u8]) -> Option<Range<usize>> {
+    let shaped = |from: usize, shape: &[u8]| {
+        let bytes = text.get(from..from + shape.len())?;
+        let is_like = |(byte, like): (&u8, &u8)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like };
+        bytes.iter().zip(shape).all(is_like).then_some(from..from + shape.len())
     };
-    memchr2_iter(b':', b'-', text).any(|at| {
-        (at >= 2 && shape(at - 2, b"00:00"))
-            || (at >= 1 && shape(at - 1, b"0:00"))
-            || (at >= 4 && shape(at - 4, b"0000-00-00"))
+    memchr2_iter(b':', b'-', text).find_map(|at| {
+        let behind = |digits: usize, shape: &[u8]| at.checked_sub(digits).and_then(|from| shaped(from, shape));
+        behind(2, b"00:00").or_else(|| behind(1, b"0:00")).or_else(|| behind(4, b"0000-00-00"))
     })
 }
 

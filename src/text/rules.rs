@@ -573,14 +573,34 @@ mod tests {
 
     #[test]
     fn a_line_in_words_that_stands_alone_was_typed() {
-        for alone in
-            ["2014-04-05 was the day we married.", "$5 is my limit.", "> my aunt sings.", "1234-5678 is the code"]
-        {
+        for alone in ["2014-04-05 was the day we married.", "> my aunt sings."] {
             assert_eq!(said(alone).typed_bytes, alone.len(), "{alone}");
             assert!(said(&format!("Look.\n{alone}\nBye.")).typed_bytes < alone.len(), "{alone}");
         }
         for other in ["$ npm install --save-dev", "{x: ok=3 err=0}", "{ \"a\": 1 }"] {
             assert_eq!(said(other).typed_bytes, 0, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_number_or_a_time_in_a_sentence_was_typed() {
+        for sentence in [
+            "$5 is my limit.",
+            "10-15 people come.",
+            "30/11 is my last day.",
+            "1234-5678 is the code.",
+            "The train got in at 9:08.",
+            "Our day is 2014-04-05.",
+            "闹钟6:45就响了。",
+            "기차가 9:08에 도착했어.",
+            "Lunch, 12:15, was late.",
+        ] {
+            let text = format!("{sentence} Never touch the vendor folder.");
+            assert_eq!(said(&format!("Look.\n{text}\nBye.")).typed_bytes, text.len() + 11, "{sentence}");
+        }
+        for stamp in ["Kim 9:08: ", "Kim Ito (9:08) ", "12:30:01 ", "Nov 28 12:05:03 ", "2026-03-02 ", "12-"] {
+            let line = format!("{stamp}Never touch the vendor folder.");
+            assert_eq!(said(&format!("Look.\n{line}\nBye.")).typed_bytes, 10, "{line}");
         }
     }
 

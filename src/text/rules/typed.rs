@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::others::of_others;
-use crate::text::bytes::{has_digit, has_time, lines};
+use crate::text::bytes::{has_digit, lines, time};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
 use crate::text::segments::{SUBJECTS, is_excerpt, is_hit, is_of_report};
@@ -191,7 +191,9 @@ fn without_tag(line: &str) -> &str {
 fn is_material(line: &str) -> bool {
     let bare = line.trim();
     let Some(&first) = bare.as_bytes().first() else { return true };
-    if matches!(first, b'>' | b'|' | b'<' | b'{' | b'}' | b'[' | b'$' | b'@' | b'+' | b'/')
+    let begins_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let is_amount = first == b'$' && begins_with_digit(&bare[1..]);
+    if matches!(first, b'>' | b'|' | b'<' | b'{' | b'}' | b'[' | b'$' | b'@' | b'+' | b'/') && !is_amount
         || line.starts_with(['\t'])
         || line.starts_with("    ")
     {
@@ -206,7 +208,11 @@ fn is_material(line: &str) -> bool {
     }
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
     let behind = &bare[digits..];
-    if digits > 0 && (behind.starts_with(['|', '\t', '→']) || behind.starts_with(['-', ':', '/']) && digits > 1) {
+    // "10-15 people come", "30/11 is my last day" are no numbers of lines.
+    let is_more = behind.starts_with(['-', '/']) && begins_with_digit(&behind[1..]);
+    if digits > 0
+        && (behind.starts_with(['|', '\t', '→']) || behind.starts_with(['-', ':', '/']) && digits > 1 && !is_more)
+    {
         return true;
     }
     if bare.ends_with(['{', '}', ';', '\\', '=', '(']) || bare.ends_with("=>") {
@@ -215,7 +221,28 @@ fn is_material(line: &str) -> bool {
     // Words in bold are words: "**Bob**: Never call me."
     let bold = 2 * bare.matches("**").count();
     let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count() - bold;
-    symbols * 8 > bare.len() && bare.len() > 16 || has_time(&bare.as_bytes()[..bare.len().min(24)])
+    symbols * 8 > bare.len() && bare.len() > 16 || is_stamped(bare)
+}
+
+/// Most bytes of a line up to the end of its stamp.
+const MAX_STAMP_BYTES: usize = 24;
+
+/// Returns whether a line begins with a time or a date, or with a name and one set apart, as in a log or an exported chat. One in a
+/// sentence stamps nothing: "The train got in at 9:08."
+fn is_stamped(line: &str) -> bool {
+    let near = &line.as_bytes()[..line.len().min(MAX_STAMP_BYTES)];
+    let Some(time) = time(near) else { return false };
+    let (before, behind) = (&line[..time.start], &line[time.end..]);
+    if near[time].contains(&b':') && behind.starts_with(':') {
+        return true;
+    }
+    let mut names = before.split(|c: char| !c.is_alphabetic()).filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() {
+        return !behind.starts_with(char::is_alphabetic) || behind.starts_with('T');
+    }
+    let behind = behind.trim_start();
+    let is_apart = behind.is_empty() || behind.starts_with([':', ')', ']', '>', '|', '-', '–', '—']);
+    is_apart && !before.ends_with(char::is_alphabetic) && !names.any(|name| name.starts_with(char::is_lowercase))
 }
 
 /// Whether a byte is more common in code, markup and paths than in prose.
