@@ -23,6 +23,9 @@ const MAX_PROSE_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 80;
 /// Bare numbers in prose from which on no name is searched around the next: each search reads what stands around it.
 const MAX_WAITING: usize = 1_024;
+/// Most times that are listed: where a talk is full of them, none says what it is the time of. Of 60 fits of talk with one in each
+/// message 2,263 of 2,352 names were times, 217 tokens a fit.
+const MAX_CLOCKS: usize = 3;
 /// Bytes around a term that are searched for the name around it.
 const AROUND: usize = 120;
 
@@ -93,7 +96,8 @@ impl Fit<'_, '_, '_> {
                     || snapshot::is_number(text, at)
                     || (is_open && block.is_some_and(|block| selector.stays(block, part)))
                     || selector.is_text_covered(name)
-                    || listed.names.iter().any(|listed| listed.text.contains(name));
+                    || listed.names.iter().any(|listed| listed.text.contains(name))
+                    || is_clock(name) && has_clocks(listed);
                 if is_known {
                     continue;
                 }
@@ -162,7 +166,10 @@ impl Fit<'_, '_, '_> {
                 if is_prose(analysis) { as_written(text, at) } else { Some(&text[code(text, stands.clone())]) };
             let written = written.unwrap_or(&text[stands]);
             let at = written.as_ptr().addr() - text.as_ptr().addr();
-            if !is_prose(analysis) && (is_measure(&written.replace(' ', "")) || is_clock(written)) {
+            let is_of_lines = !is_prose(analysis);
+            if is_of_lines && is_measure(&written.replace(' ', ""))
+                || is_clock(written) && (is_of_lines || has_clocks(listed))
+            {
                 continue;
             }
             if waits(written) {
@@ -187,6 +194,11 @@ impl Fit<'_, '_, '_> {
         }
         waiting
     }
+}
+
+/// Returns whether no more times are listed.
+fn has_clocks(listed: &Listed) -> bool {
+    listed.names.iter().filter(|name| is_clock(&name.text)).count() >= MAX_CLOCKS
 }
 
 /// Returns where an author's words start: a channel puts time and sender before those of the user.
