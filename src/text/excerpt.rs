@@ -154,7 +154,7 @@ fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter, language: Lang
         let head_end = prefix_within(text, body - body / 3, vocabulary);
         let tail_start = head_end + suffix_within(&text[head_end..], body / 3, vocabulary);
         let (head_end, tail_start) = at_lines(text, head_end, tail_start);
-        let tokens = if head_end < tail_start {
+        let tokens = if head_end < tail_start && tail_start - head_end < text.len() {
             usize_of(counter.text(&join(text, head_end, tail_start, language)))
         } else {
             usize::MAX
@@ -184,18 +184,22 @@ const GAP_TOKENS: usize = 20;
 /// Least tokens of text that are worth a mark.
 const MIN_BODY_TOKENS: usize = 12;
 
-/// Moves a cut to line ends if that costs at most a sixteenth of its side.
+/// Lines up to this stay or go whole, for half a row shows other numbers; a cut moves that far to the end of a word in longer ones.
+const WHOLE_LINE_BYTES: usize = 400;
+
+/// Moves a cut to the ends of lines, or of words where these are long.
 fn at_lines(text: &str, head_end: usize, tail_start: usize) -> (usize, usize) {
-    let head = match text[..head_end].rfind('\n') {
-        Some(at) if head_end - at <= head_end / 16 => at,
-        _ => head_end,
+    let line = |at: usize| {
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = if start == at { at } else { text[at..].find('\n').map_or(text.len(), |end| at + end + 1) };
+        Some(start..end).filter(|line| line.len() <= WHOLE_LINE_BYTES)
     };
-    let kept = text.len() - tail_start;
-    let tail = match text[tail_start..].find('\n') {
-        Some(at) if at < kept / 16 => tail_start + at + 1,
-        _ => tail_start,
-    };
-    (head, tail)
+    let before = || text[..head_end].rfind(char::is_whitespace).filter(|at| head_end - at <= WHOLE_LINE_BYTES);
+    let behind = || text[tail_start..].find(|c: char| c.is_ascii_whitespace()).filter(|at| *at <= WHOLE_LINE_BYTES);
+    let head = line(head_end).map(|line| line.start.saturating_sub(1));
+    let tail = line(tail_start).map(|line| line.end);
+    let head = head.or_else(before).unwrap_or(head_end);
+    (head, tail.unwrap_or_else(|| behind().map_or(tail_start, |at| tail_start + at + 1)))
 }
 
 /// Longest argument that names the subject of a call and stays whole; a heredoc in `command` is not a name.
@@ -341,6 +345,28 @@ mod tests {
             }
             assert_eq!(to_tokens(&lines, Tokens(10), counter, Language::Other), None);
         }
+    }
+
+    #[test]
+    fn a_text_cut_to_tokens_has_no_half_rows() {
+        let rows: String =
+            (0..80).map(|i| format!("2026-07-{:02}T13:00Z,freezer-{i},-18.{}\n", i % 28, i % 10)).collect();
+        for max_tokens in (40..400).map(Tokens) {
+            let Some((short, _)) = to_tokens(&rows, max_tokens, TokenCounter::new(None), Language::Other) else {
+                continue;
+            };
+            let shown = short.lines().filter(|line| !line.starts_with("[..."));
+            assert!(shown.clone().all(|line| rows.lines().any(|row| row == line)), "{short}");
+        }
+        // Words of a long line are whole, too.
+        let line = "freezer reads -18.25 now, ".repeat(400);
+        let (short, _) = to_tokens(&line, Tokens(90), TokenCounter::new(None), Language::Other).unwrap();
+        let (head, tail) = short.split_once("[...").unwrap();
+        let is_word = |word: &str| ["freezer", "reads", "-18.25", "now,"].contains(&word);
+        assert!(
+            head.split_whitespace().chain(tail.split("...]").last().unwrap().split_whitespace()).all(is_word),
+            "{short}"
+        );
     }
 
     #[test]
