@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::units::Unit;
+use crate::text::bytes::has_digit;
 use crate::text::elision;
 use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
@@ -31,7 +32,8 @@ const MIN_LINES: usize = 12;
 const SAMPLE: usize = 1024;
 /// Least percentage of the sample in shapes of two lines and more, for a text with a pattern.
 const COVERED: usize = 80;
-/// Least sampled lines of a shape with known fields.
+/// Least sampled lines of a shape with known fields, and of one that is of several kinds.
+const MIN_OF_COLUMN: usize = 6;
 const MIN_OF_SHAPE: usize = 8;
 /// Least average of sampled lines for each part of a shape.
 const MIN_OF_PART: usize = 12;
@@ -83,11 +85,17 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     let is_mixed = by_word.as_ref().is_none_or(|usual| usual.shapes.len() > 1);
     let cells = if is_mixed { cells_of(&lines).map(|cells| Compared::new(&lines, cells)) } else { None };
     let mut by_cell = cells.as_ref().and_then(Usual::of);
-    if by_word.is_none() && by_cell.is_none() {
+    let named = if is_mixed && by_cell.is_none() { named_columns(&lines) } else { None };
+    let named = named.as_ref().map(|lines| Compared::new(lines, Fields::Words));
+    let mut by_name = named.as_ref().and_then(Usual::of);
+    // The words of the last column make any number of shapes.
+    by_word = by_word.filter(|_| by_name.is_none());
+    if by_word.is_none() && by_cell.is_none() && by_name.is_none() {
         return None;
     }
     let (mut odd, mut usual_lines, mut all_doubles, mut all_changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (usual, compared) in by_cell.iter_mut().zip(&cells).chain(by_word.iter_mut().zip([&words])) {
+    let of_rows = by_cell.iter_mut().zip(&cells).chain(by_name.iter_mut().zip(&named));
+    for (usual, compared) in of_rows.chain(by_word.iter_mut().zip([&words])) {
         let Differing { of_other_shape, by_column, doubles, changes, usual, body } = usual.compare(compared);
         odd.extend(few_of_each(of_other_shape, by_column, most, &body));
         usual_lines.extend(usual);
@@ -118,6 +126,23 @@ pub fn pattern_of<'t>(lines: impl Iterator<Item = (usize, &'t str)>) -> Option<P
     usual_lines.dedup();
     usual_lines.retain(|line| odd.binary_search(line).is_err());
     Some(Pattern { odd, usual: usual_lines })
+}
+
+/// Fewest names of columns before a last one, and the share of rows with as many words, in percent.
+const MIN_NAMED: usize = 3;
+const NAMED_ROWS: usize = 90;
+
+/// Returns the lines up to the last column that the first line names, where that has any number of words: `COMMAND`, `Missing`.
+fn named_columns<'t>(lines: &[(usize, &'t str)]) -> Option<Vec<(usize, &'t str)>> {
+    let mut names = lines.first()?.1.split_ascii_whitespace();
+    let columns = names.clone().count().checked_sub(1).filter(|&columns| columns >= MIN_NAMED)?;
+    let up_to_last = |line: &'t str| {
+        let last = line.split_ascii_whitespace().nth(columns - 1)?;
+        Some(&line[..last.as_ptr().addr() - line.as_ptr().addr() + last.len()])
+    };
+    let rows = || lines.iter().filter_map(|&(nth, line)| Some((nth, up_to_last(line)?)));
+    let is_table = names.all(|name| !has_digit(name)) && rows().count() * 100 >= lines.len() * NAMED_ROWS;
+    is_table.then(|| rows().collect())
 }
 
 /// The lines of a text, and a sample of them.
@@ -453,7 +478,7 @@ impl Usual {
     /// Adds the columns of lines of one shape, of which so many may be odd, and returns their indices.
     fn columns_of(&mut self, sample: &Sample<'_>, lines: &[usize], least_strange: usize, step: usize) -> Range<usize> {
         let start = self.columns.len();
-        if lines.len() >= MIN_OF_SHAPE {
+        if lines.len() >= MIN_OF_COLUMN {
             let strange = strange(lines.len()).max(least_strange);
             for at in 0..sample.line(lines[0]).fields.len() {
                 self.column(sample, lines, at, strange, step);
@@ -472,10 +497,13 @@ impl Usual {
     }
 }
 
+/// Parts with as many lines each that make it sure that these are records.
+const MIN_EQUAL: usize = 3;
+
 /// Groups the lines of a shape by `part`, if that has few values except for odd ones.
 fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Option<Vec<(K, Vec<usize>)>> {
     let (mut parts, mut others) = (Vec::<(K, Vec<usize>)>::new(), 0);
-    for &nth in lines.iter().take_while(|_| lines.len() >= 2 * MIN_OF_SHAPE) {
+    for &nth in lines.iter().take_while(|_| lines.len() >= 2 * MIN_OF_COLUMN) {
         let key = part(nth);
         match parts.iter_mut().find(|(known, _)| Some(known) == key.as_ref()) {
             Some((_, lines)) => lines.push(nth),
@@ -488,10 +516,13 @@ fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Op
             return None;
         }
     }
-    parts.retain(|(_, lines)| lines.len() >= MIN_OF_SHAPE);
+    parts.retain(|(_, lines)| lines.len() >= MIN_OF_COLUMN);
     let count: usize = parts.iter().map(|(_, lines)| lines.len()).sum();
-    let is_few = parts.len() > 1 && (lines.len() >= MIN_OF_PART * parts.len() || are_equal(&parts));
-    (is_few && count + strange(lines.len()) >= lines.len()).then_some(parts)
+    let are_equal = are_equal(&parts);
+    let is_few = parts.len() > 1 && (lines.len() >= MIN_OF_PART * parts.len() || are_equal);
+    // Beside the lines of each record some are of the same shape by chance: "Note: slept well".
+    let others = if are_equal && parts.len() >= MIN_EQUAL { lines.len() / 4 } else { strange(lines.len()) };
+    (is_few && count + others >= lines.len()).then_some(parts)
 }
 
 /// Returns whether each place has as many lines as the others, about: as many are in a row as a record has, not by chance.

@@ -129,7 +129,7 @@ fn what_one_of_a_few_records_has_is_odd() {
         (|i| format!("subject=CN = n{i}.corp\nissuer=CN = Corp CA 1\nnotAfter=Jun {i} 12:00 GMT"), "CA 1", "CA TEST"),
     ];
     for (record, usual, odd_one) in cases {
-        for count in 8..16 {
+        for count in 6..16 {
             let record = |i: usize| if i == 4 { record(i).replace(usual, odd_one) } else { record(i) };
             let text = (0..count).map(record).collect::<Vec<_>>().join("\n");
             let units = units(&text, false, |_| 0);
@@ -137,6 +137,45 @@ fn what_one_of_a_few_records_has_is_odd() {
             assert!(found.len() == 1 && found[0].contains(odd_one), "{count} {odd_one}: {found:?}");
         }
     }
+}
+
+#[test]
+fn a_number_of_one_of_a_few_records_is_odd() {
+    let pod = |i: usize, restarts: usize| {
+        let host = i * 7_919 % 251;
+        format!("Name:   shop-{host:x}\nNode:   ip-10-4-0-{host}\nReady:   True\nRestart Count:   {restarts}\n\n")
+    };
+    let patient = |i: usize, oxygen: usize| {
+        let (pulse, note) = (58 + i * 37 % 38, ["slept well", "walked twice", "ate half"][i % 3]);
+        format!(
+            "Patient: No. {i}\nPulse: {pulse} /min\nSpO2: {oxygen} %\nNote: {note}\nWeight: {}.5 kg\n\n",
+            48 + i * 29 % 50
+        )
+    };
+    for count in 6..16 {
+        let pods: String = (0..count).map(|i| pod(i, if i == 4 { 47 } else { i % 2 })).collect();
+        assert!(odd_lines(&pods).contains(&"Restart Count:   47"), "{count}: {:?}", odd_lines(&pods));
+        let ward: String = (0..count).map(|i| patient(i, if i == 4 { 71 } else { 94 + i * 3 % 5 })).collect();
+        assert!(odd_lines(&ward).contains(&"SpO2: 71 %"), "{count}: {:?}", odd_lines(&ward));
+        assert!(odd_lines(&ward).len() <= 4, "{count}: {:?}", odd_lines(&ward));
+    }
+}
+
+#[test]
+fn rows_are_compared_up_to_a_last_column_of_any_number_of_words() {
+    let row = |i: usize| {
+        let (memory, words) =
+            (if i == 17 { 64.2 } else { f32::from(u8::try_from(i % 20).unwrap()) / 10.0 }, "--x=1 ".repeat(i * 7 % 6));
+        format!(
+            "app      {}  0.{}  {memory:.1} {} ?   Ss   /usr/bin/job {words}\n",
+            300 + i * 7_919 % 32_000,
+            i % 9,
+            2_000 + i * 37
+        )
+    };
+    let text = format!("USER     PID  %CPU  %MEM  RSS TTY STAT COMMAND\n{}", (0..40).map(row).collect::<String>());
+    assert!(odd_lines(&text).iter().any(|line| line.contains(" 64.2 ")), "{:?}", odd_lines(&text));
+    assert!(odd_lines(&text).len() <= 3, "{:?}", odd_lines(&text));
 }
 
 #[test]
