@@ -144,9 +144,11 @@ impl CompactionStep {
         draft.pin(&limits.pinned);
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
-        limits::large_results(&mut draft, &archive_paths, request.one_result_tokens());
+        let newest = groups(draft.entries.iter().map(|entry| entry.role)).last().map_or(0, |group| group.start);
+        limits::large_results(&mut draft, &archive_paths, request.one_result_tokens(), newest);
         let left_out = fit::fit(&mut draft, &archive_paths, self.max_tokens, request)?;
         // Behind the fit, which knows what of a text is asked for, or odd, and mostly leaves less than these.
+        limits::large_results(&mut draft, &archive_paths, request.one_result_tokens(), 0);
         let max_chars = (limits.max_user_message_chars, limits.max_assistant_message_chars);
         limits::long_messages(&mut draft, last_user, max_chars);
         if results::result_tokens(&draft) > request.all_results_tokens() {

@@ -56,9 +56,10 @@ fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize)
     }
 }
 
-/// Shortens each tool result to `max_tokens`; of several parts the largest are shortened.
-pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens) {
-    let all = texts(draft, |role| role == Role::Tool);
+/// Shortens each tool result from an entry on to `max_tokens`; of several parts the largest are shortened.
+pub fn large_results(draft: &mut Draft<'_, '_>, archive_paths: &ArchivePaths<'_>, max_tokens: Tokens, from: usize) {
+    let mut all = texts(draft, |role| role == Role::Tool);
+    all.retain(|(entry, _)| *entry >= from);
     for of_result in all.chunk_by(|a, b| a.0 == b.0) {
         let tokens = |&(entry, piece): &(usize, usize)| draft.entries[entry].pieces[piece].tokens;
         let sizes: Vec<Tokens> = of_result.iter().map(tokens).collect();

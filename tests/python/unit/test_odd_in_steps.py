@@ -1,0 +1,103 @@
+"""The odd line of an earlier large result outlives the steps, beside newer results without one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from agent_runs import Message, called, in_steps
+
+KINDS = ["s3_bucket", "lambda_function", "security_group", "iam_role"]
+OWNERS = [
+    "wanda",
+    "emre",
+    "zora",
+    "ivo",
+    "mateo",
+    "quinn",
+    "boris",
+    "dalia",
+    "tariq",
+    "xenia",
+    "kofi",
+    "jun",
+]
+
+
+def plan(draw: random.Random, number: int) -> str:
+    """Return a plan that changes tags of `number` resources, and replaces one."""
+    replaced = draw.randrange(number)
+
+    def cost() -> str:
+        return (
+            f'~ "CostCenter" = "{draw.randrange(1_000, 9_999)}" -> "{draw.randrange(1_000, 9_999)}"'
+        )
+
+    def resource(at: int) -> list[str]:
+        kind, name = (
+            f"aws_{draw.choice(KINDS)}",
+            f"{draw.choice(OWNERS)}_{draw.randrange(4096):03x}",
+        )
+        if at == replaced:
+            return [
+                "  # module.core.aws_db_instance.orders must be replaced",
+                '-/+ resource "aws_db_instance" "orders" {',
+                '      ~ arn                = "arn:aws:rds:eu-west-1:44:orders" -> (known after apply)',
+                '      ~ engine_version     = "14.9" -> "14.12"',
+                '      ~ availability_zone  = "eu-west-1a" -> "eu-west-1b" # forces replacement',
+                '        id                 = "orders"',
+                "        # (48 unchanged attributes hidden)",
+                "    }",
+            ]
+        return [
+            f"  # module.core.{kind}.{name} will be updated in-place",
+            f'  ~ resource "{kind}" "{name}" {{',
+            f'        id                 = "{name}-{draw.randrange(2**32):08x}"',
+            "      ~ tags               = {",
+            f"          {cost()}",
+            f'            "Owner"      = "{draw.choice(OWNERS)}"',
+            "        }",
+            "      ~ tags_all           = {",
+            f"          {cost()}",
+            "        }",
+            f"        # ({draw.randrange(8, 40)} unchanged attributes hidden)",
+            "    }",
+        ]
+
+    lines = [line for at in range(number) for line in [*resource(at), ""]]
+    return "\n".join(["Terraform will perform the following actions:", "", *lines])
+
+
+def zone(draw: random.Random) -> str:
+    return f"{draw.choice(OWNERS)}-{draw.randrange(4096):03x}.corp.example. 3600 IN A 10.20.{draw.randrange(250)}.7"
+
+
+def job(draw: random.Random) -> str:
+    name = f"{draw.choice(OWNERS)}-{draw.randrange(4096):03x}"
+    return f"{draw.randrange(60)} {draw.randrange(24)} * * * root /opt/jobs/{name}.sh --batch {draw.randrange(200)}"
+
+
+def compiled(draw: random.Random) -> str:
+    name = f"{draw.choice(KINDS)}/{draw.choice(OWNERS)}_{draw.randrange(4096):03x}"
+    return f"cc -O2 -g -Wall -Iinclude -D_GNU_SOURCE -c -o build/{name}.o src/{name}.c"
+
+
+def paid(draw: random.Random) -> str:
+    gross = draw.randrange(300_000, 600_000)
+    return f"{draw.randrange(10_000, 20_000)};{draw.choice(OWNERS).title()};{gross / 100};{gross * 62 // 100 / 100}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_odd_line_of_a_large_result_outlives_the_steps(seed: int) -> None:
+    draw = random.Random(seed)
+    messages: list[Message] = [{"role": "user", "content": "Collect the data for the overview."}]
+    others = [zone, job, compiled, paid]
+    results = ["\n".join(other(draw) for _ in range(300)) for other in others]
+    results.insert(1, plan(draw, 40))
+    for number, result in enumerate(results):
+        messages += called(number, "exec", {"command": f"./report {number}"}, result)
+    messages.append({"role": "assistant", "content": "I have read everything that you named."})
+    messages.append({"role": "user", "content": "Thanks. Rename load_all to load_every, please."})
+    sent = in_steps(messages, 8_000)
+    assert any("must be replaced" in str(message["content"]) for message in sent)
