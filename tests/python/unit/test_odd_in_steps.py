@@ -43,7 +43,7 @@ def plan(draw: random.Random, number: int) -> str:
             return [
                 "  # module.core.aws_db_instance.orders must be replaced",
                 '-/+ resource "aws_db_instance" "orders" {',
-                '      ~ arn                = "arn:aws:rds:eu-west-1:44:orders" -> (known after apply)',
+                '      ~ arn                = "arn:aws:rds:orders" -> (known after apply)',
                 '      ~ engine_version     = "14.9" -> "14.12"',
                 '      ~ availability_zone  = "eu-west-1a" -> "eu-west-1b" # forces replacement',
                 '        id                 = "orders"',
@@ -69,23 +69,28 @@ def plan(draw: random.Random, number: int) -> str:
     return "\n".join(["Terraform will perform the following actions:", "", *lines])
 
 
+def name(draw: random.Random) -> str:
+    return f"{draw.choice(OWNERS)}-{draw.randrange(4096):03x}"
+
+
 def zone(draw: random.Random) -> str:
-    return f"{draw.choice(OWNERS)}-{draw.randrange(4096):03x}.corp.example. 3600 IN A 10.20.{draw.randrange(250)}.7"
+    return f"{name(draw)}.corp.example. 3600 IN A 10.20.{draw.randrange(250)}.7"
 
 
 def job(draw: random.Random) -> str:
-    name = f"{draw.choice(OWNERS)}-{draw.randrange(4096):03x}"
-    return f"{draw.randrange(60)} {draw.randrange(24)} * * * root /opt/jobs/{name}.sh --batch {draw.randrange(200)}"
+    at = f"{draw.randrange(60)} {draw.randrange(24)} * * *"
+    return f"{at} root /opt/jobs/{name(draw)}.sh --batch {draw.randrange(200)}"
 
 
 def compiled(draw: random.Random) -> str:
-    name = f"{draw.choice(KINDS)}/{draw.choice(OWNERS)}_{draw.randrange(4096):03x}"
-    return f"cc -O2 -g -Wall -Iinclude -D_GNU_SOURCE -c -o build/{name}.o src/{name}.c"
+    path = f"{draw.choice(KINDS)}/{name(draw)}"
+    return f"cc -O2 -g -Wall -Iinclude -D_GNU_SOURCE -c -o build/{path}.o src/{path}.c"
 
 
 def paid(draw: random.Random) -> str:
     gross = draw.randrange(300_000, 600_000)
-    return f"{draw.randrange(10_000, 20_000)};{draw.choice(OWNERS).title()};{gross / 100};{gross * 62 // 100 / 100}"
+    number, net = draw.randrange(10_000, 20_000), gross * 62 // 100
+    return f"{number};{draw.choice(OWNERS).title()};{gross / 100};{net / 100}"
 
 
 @pytest.mark.parametrize("seed", range(6))
