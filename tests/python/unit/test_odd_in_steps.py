@@ -97,7 +97,7 @@ def paid(draw: random.Random) -> str:
 def test_the_odd_line_of_a_large_result_outlives_the_steps(seed: int) -> None:
     draw = random.Random(seed)
     messages: list[Message] = [{"role": "user", "content": "Collect the data for the overview."}]
-    others = [zone, job, compiled, paid]
+    others = [zone, job, compiled, paid, zone, compiled]
     results = ["\n".join(other(draw) for _ in range(300)) for other in others]
     results.insert(1, plan(draw, 40))
     for number, result in enumerate(results):
