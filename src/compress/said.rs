@@ -16,13 +16,16 @@ use crate::text::envelope::{is_observation, names_speaker};
 use crate::text::estimate::count;
 use crate::text::references::chosen_in;
 use crate::text::rules::{
-    Claim, Said, Sentence, Wanted, answered_in, chosen_again_in, claim_at, raise_corrections, read, said,
+    Claim, Said, Sentence, Wanted, agreed_in, answered_in, chosen_again_in, claim_at, raise_corrections, read, said,
 };
 use crate::tokens::BuildMixedHasher;
 
 use super::documents::SHORT_TOKENS;
 use super::draft::{Draft, Entry, Piece, Slot};
 use super::protection::{Protection, Tier};
+
+/// Who says the same more often agrees to nothing by it: "sure".
+const MOST_AGREED: usize = 2;
 
 /// A user who types at most this share of a conversation says little.
 pub const LITTLE: f32 = 0.4;
@@ -84,8 +87,9 @@ impl Users {
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut talk, mut typed, mut named) = (Vec::new(), 0, 0, 0, 0);
         let (mut questions, mut before, mut replies) = (Vec::new(), None, Vec::new());
-        // What the user has chosen from.
+        // What the user has chosen from, and agreed to; how often each text was said.
         let mut list: Option<At> = None;
+        let (mut agreed, mut times) = (Vec::new(), HashMap::<&str, usize>::new());
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -106,15 +110,28 @@ impl Users {
                 }
                 if is_said(*tier, author, text) {
                     let mut said = Said::clone(&said(text));
-                    if let Some((at, range)) = answered(draft, before.take(), &mut list, text)
-                        && said.answer(text)
+                    let of_model = before.take();
+                    if let Some((at, range)) = answered(draft, of_model, &mut list, text) {
+                        if said.answer(text) {
+                            questions.push((at, range, (entry, piece)));
+                        }
+                    } else if let Some(at) = of_model
+                        && let Some(range) = agreed_in(draft.text(at.0, at.1), text)
                     {
-                        questions.push((at, range, (entry, piece)));
+                        agreed.push((at, range, texts.len()));
                     }
+                    *times.entry(text.trim()).or_default() += 1;
                     typed += said.typed_bytes;
                     named += if names_speaker(text) { said.typed_bytes } else { 0 };
                     texts.push(((entry, piece), said));
                 }
+            }
+        }
+        for (at, range, index) in agreed {
+            let ((entry, piece), said): &mut (At, Said) = &mut texts[index];
+            let text = draft.text(*entry, *piece);
+            if times[text.trim()] <= MOST_AGREED && said.answer(text) {
+                questions.push((at, range, (*entry, *piece)));
             }
         }
         lower_usual_rules(draft, &mut texts);

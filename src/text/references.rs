@@ -74,6 +74,11 @@ pub fn chosen_in(text: &str, answer: &str) -> Option<Range<usize>> {
     Some(lists::items(text, chosen(answer)?)?.0)
 }
 
+/// Returns whether an answer chooses an item: see [`chosen_in`].
+pub fn chooses(answer: &str) -> bool {
+    chosen(answer).is_some()
+}
+
 /// What turns a choice: the one behind it holds.
 const TURNS: [&str; 17] = [
     "wait",

@@ -28,7 +28,7 @@ use forms::Form;
 use lexicon::words;
 use others::{before_quotation, quotations};
 
-pub use answers::{answered_in, chosen_again_in};
+pub use answers::{agreed_in, answered_in, chosen_again_in};
 pub use claim::{Claim, is_asked, is_firm, read};
 pub use corrections::{Wanted, raise_corrections};
 pub use typed::typed;

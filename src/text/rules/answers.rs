@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::claim::is_asked;
 use super::typed::typed;
 use super::{Claim, Said};
-use crate::text::references::{chosen_in, chosen_later};
+use crate::text::references::{chooses, chosen_in, chosen_later};
 use crate::text::sentences::sentences;
 
 /// Most bytes of an answer, and of a question.
@@ -112,6 +112,95 @@ const WIDE_ASSENTS: [&str; 28] = [
     "نعم",
     "لا",
 ];
+/// What begins an answer that agrees, and one that only says that the text was read.
+const AGREES: [&str; 62] = [
+    "sold",
+    "perfect",
+    "great",
+    "works",
+    "wonderful",
+    "excellent",
+    "let's",
+    "lets",
+    "make",
+    "accepted",
+    "settled",
+    "abgemacht",
+    "einverstanden",
+    "passt",
+    "klingt",
+    "top",
+    "super",
+    "prima",
+    "perfekt",
+    "meinetwegen",
+    "abgesprochen",
+    "machen",
+    "mach",
+    "entendu",
+    "parfait",
+    "marché",
+    "ça",
+    "allons",
+    "faisons",
+    "entendido",
+    "perfecto",
+    "trato",
+    "genial",
+    "venga",
+    "adelante",
+    "perfeito",
+    "combinado",
+    "fechado",
+    "beleza",
+    "ótimo",
+    "vamos",
+    "perfetto",
+    "affare",
+    "ottimo",
+    "facciamo",
+    "договорились",
+    "согласен",
+    "согласна",
+    "отлично",
+    "ладно",
+    "идёт",
+    "идет",
+    "годится",
+    "akkoord",
+    "afgesproken",
+    "zgoda",
+    "umowa",
+    "świetnie",
+    "tamam",
+    "anlaştık",
+    "setuju",
+    "oke",
+];
+const WIDE_AGREES: [&str; 20] = [
+    "成交",
+    "同意",
+    "就这",
+    "就這",
+    "就按",
+    "就照",
+    "说定",
+    "說定",
+    "没意见",
+    "沒意見",
+    "赞成",
+    "贊成",
+    "听你",
+    "聽你",
+    "賛成",
+    "決まり",
+    "了解",
+    "동의",
+    "موافق",
+    "ठीक",
+];
+const HEARD: [&str; 14] =
+    ["ok", "okay", "okey", "k", "right", "sure", "fine", "да", "好", "好的", "嗯", "はい", "네", "了解"];
 const INQUIRING: [&str; 40] = [
     "why",
     "how",
@@ -181,6 +270,11 @@ pub fn answered_in(text: &str, answer: &str) -> Option<Range<usize>> {
     item.or_else(|| question_in(text)).or_else(|| if assents(answer) { last_question(text) } else { None })
 }
 
+/// Returns what a short answer agrees to, or chooses from, where the model asked nothing: its last sentence. O(n).
+pub fn agreed_in(text: &str, answer: &str) -> Option<Range<usize>> {
+    if !asks(answer) && (settles(answer) || chooses(answer)) { last_sentence(text) } else { None }
+}
+
 /// Returns the item that a short answer chooses later from a list in a text of the model. O(n).
 pub fn chosen_again_in(list: &str, answer: &str) -> Option<Range<usize>> {
     chosen_later(list, answer).map(|at| start_of(list, &at))
@@ -194,9 +288,22 @@ fn start_of(text: &str, item: &Range<usize>) -> Range<usize> {
 /// Returns whether an answer says no more than yes or no.
 fn assents(answer: &str) -> bool {
     let said = answer.trim().to_lowercase();
-    let first = said.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
-    said.len() <= MAX_ASSENT_BYTES
-        && (ASSENTS.contains(&first) || WIDE_ASSENTS.iter().any(|assent| said.starts_with(assent)))
+    said.len() <= MAX_ASSENT_BYTES && (starts_with(&said, &ASSENTS) || starts_with_wide(&said, &WIDE_ASSENTS))
+}
+
+/// Returns whether an answer says more than that the text was read: "Deal."
+fn settles(answer: &str) -> bool {
+    let said = answer.trim().trim_end_matches(['.', '!', '。', '！']).to_lowercase();
+    let agrees = || starts_with(&said, &AGREES) || starts_with_wide(&said, &WIDE_AGREES);
+    !HEARD.contains(&&*said) && (assents(answer) || said.len() <= MAX_ASSENT_BYTES && agrees())
+}
+
+fn starts_with(said: &str, words: &[&str]) -> bool {
+    words.contains(&said.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default())
+}
+
+fn starts_with_wide(said: &str, starts: &[&str]) -> bool {
+    starts.iter().any(|start| said.starts_with(start))
 }
 
 /// Returns the last question of a text of the model that may be answered by yes or no.
@@ -207,6 +314,12 @@ fn last_question(text: &str) -> Option<Range<usize>> {
         at.len() <= MAX_QUESTION_BYTES && asks(said) && !INQUIRING.contains(&&*first.to_lowercase())
     };
     sentences(text).filter(may_be).last()
+}
+
+/// Returns the last sentence of a text of the model.
+fn last_sentence(text: &str) -> Option<Range<usize>> {
+    let last = sentences(text).filter(|at| !text[at.clone()].trim().is_empty()).last()?;
+    Some(last).filter(|at| at.len() <= MAX_QUESTION_BYTES)
 }
 
 /// Returns whether a sentence of a text in Markdown asks.
@@ -258,6 +371,26 @@ mod tests {
             assert_eq!(answered_in(text, answer).map(|at| text[at].trim()), question, "{answer}");
         }
         assert_eq!(answered_in("Why is it slow? It has no index. I added one. It runs.", "ok"), None);
+    }
+
+    #[test]
+    fn who_agrees_means_the_last_sentence_where_nothing_was_asked() {
+        let text = "Cheese keeps well.\n\nIt dries out. We could meet at the pier or at the mill.\n";
+        let last = Some("We could meet at the pier or at the mill.");
+        for (answer, agreed) in [
+            ("Deal!", last),
+            ("Abgemacht, so machen wir's", last),
+            ("就这么办吧", last),
+            ("The latter, please.", last),
+            ("选第二个", last),
+            ("ok", None),
+            ("Sure.", None),
+            ("Do mills turn?", None),
+            ("Let's see what else there is to do up there in the north of it all.", None),
+            ("Thanks, that helps.", None),
+        ] {
+            assert_eq!(agreed_in(text, answer).map(|at| text[at].trim()), agreed, "{answer}");
+        }
     }
 
     #[test]
