@@ -1,6 +1,8 @@
 //! Finds for each piece of code, configuration or a record the line that says whose it is: the signature of its function, its
 //! section, its key, the name of the record, the file of its diff. Under another one it would say something else.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::text::elision;
 
 use super::code::{is_signature, without_number};
@@ -79,7 +81,7 @@ impl Parents {
         let mut open: Vec<(usize, u32)> = Vec::new();
         let mut parents = Vec::with_capacity(pieces.len());
         let mut next = all_lines().skip(1);
-        let mut lists = Lists::default();
+        let mut lists = Lists { recurring: recurring(all_lines()), bare: None };
         for (number, piece) in (0..).zip(pieces) {
             let mut parent = None;
             for line in lines(piece) {
@@ -230,12 +232,29 @@ impl Form {
     }
 }
 
-/// Depth of what is no Markdown heading.
-const BELOW_HEADINGS: usize = HEADING_LEVELS + 1;
+/// Depth of what is no Markdown heading, not even one that recurs.
+const BELOW_HEADINGS: usize = 2 * HEADING_LEVELS + 1;
+
+/// A heading that recurs so often is one of a part of each record.
+const RECURRING: usize = 3;
+
+/// Returns the headings that recur, where the first one stands below their level and does not: `# Memory` of `## redis-12:6379`.
+fn recurring<'t>(lines: impl Iterator<Item = &'t str>) -> HashSet<&'t str> {
+    let (mut first, mut times) = (None, HashMap::<&str, usize>::new());
+    for (level, line) in lines.filter_map(|line| Some((heading(line)?, line.trim()))) {
+        first.get_or_insert((level, line));
+        *times.entry(line).or_default() += 1;
+    }
+    times.retain(|_, times| *times >= RECURRING);
+    let is_above = |line: &str| first.is_some_and(|(level, _)| heading(line).is_some_and(|other| other < level));
+    let is_record = first.is_some_and(|(_, line)| !times.contains_key(line)) && times.keys().any(|line| is_above(line));
+    if is_record { times.into_keys().collect() } else { HashSet::new() }
+}
 
 /// Lines that introduce lists, and their items: under "Not included:" an item says the opposite.
-#[derive(Default)]
-struct Lists {
+struct Lists<'t> {
+    /// See [`recurring`].
+    recurring: HashSet<&'t str>,
     /// The depth of a line whose items have no mark, and how many more there may be.
     bare: Option<(usize, usize)>,
 }
@@ -244,7 +263,7 @@ struct Lists {
 const MAX_BARE: usize = 16;
 const MAX_TITLE_BYTES: usize = 120;
 
-impl Lists {
+impl Lists<'_> {
     /// Ends a list without marks.
     fn end(&mut self) {
         self.bare = None;
@@ -254,7 +273,7 @@ impl Lists {
     fn read(&mut self, line: &str, next: Option<&str>) -> (usize, bool) {
         if let Some(level) = heading(line) {
             self.bare = None;
-            return (level, true);
+            return (if self.recurring.contains(line.trim()) { HEADING_LEVELS + level } else { level }, true);
         }
         let of = |line: &str| {
             let indented = line.len() - line.trim_start().len();
@@ -513,6 +532,28 @@ mod tests {
             assert!(std::iter::successors(Some(piece), |&piece| parents.of_piece(piece)).take(9).count() < 6);
         }
         assert_eq!(parents.iter().count(), 4);
+    }
+
+    #[test]
+    fn headings_that_recur_stand_below_the_ones_that_name_a_record() {
+        let instance = |i: usize| {
+            format!(
+                "## redis-{i:02}:6379\n# Memory\nused:{}\nmax:4294967296\n# Stats\nevicted:{}\n# Replication\nrole:master\n\n",
+                i * 7919,
+                i * 31
+            )
+        };
+        let text: String = (0..9).map(instance).collect();
+        assert!(
+            short(&text, &["evicted:155\n"]).contains("## redis-05:6379\n"),
+            "{}",
+            short(&text, &["evicted:155\n"])
+        );
+        // Others recur where they belong.
+        let chapter = |i: usize| format!("# Chapter {i}\n## Exercises\n### Page {i}\nCount to {i}{i}.\n\n");
+        let text: String = (1..9).map(chapter).collect();
+        let kept = short(&text, &["Count to 55."]);
+        assert!(["# Chapter 5\n", "## Exercises\n", "### Page 5\n"].iter().all(|line| kept.contains(line)), "{kept}");
     }
 
     #[test]
