@@ -74,9 +74,10 @@ pub fn chosen_in(text: &str, answer: &str) -> Option<Range<usize>> {
     Some(lists::items(text, chosen(answer)?)?.0)
 }
 
-/// Returns whether an answer chooses an item: see [`chosen_in`].
+/// Returns whether an answer chooses, whatever there is to choose from: "the latter", "B", but not "Tell me about part 3."
 pub fn chooses(answer: &str) -> bool {
-    chosen(answer).is_some()
+    let is_few = || answer.split_whitespace().count() <= MAX_LETTER_WORDS;
+    chosen(answer).is_some_and(|choice| matches!(choice, Choice::Place(_)) || is_few())
 }
 
 /// What turns a choice: the one behind it holds.
