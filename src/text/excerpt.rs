@@ -349,8 +349,8 @@ mod tests {
 
     #[test]
     fn a_text_cut_to_tokens_has_no_half_rows() {
-        let rows: String =
-            (0..80).map(|i| format!("2026-07-{:02}T13:00Z,freezer-{i},-18.{}\n", i % 28, i % 10)).collect();
+        let row = |i: usize| format!("2026-07-{:02}T13:00Z,freezer-{i},-18.{}\n", i % 28, i % 10);
+        let rows = (0..80).map(row).collect::<Vec<_>>().concat();
         for max_tokens in (40..400).map(Tokens) {
             let Some((short, _)) = to_tokens(&rows, max_tokens, TokenCounter::new(None), Language::Other) else {
                 continue;
