@@ -139,13 +139,22 @@ impl CompactionStep {
     pub fn make(&self, view: &[Message<'_>], request: &Request<'_>) -> crate::Result<Made> {
         let limits = &request.limits;
         let view = &view[..self.at];
-        let (mut draft, archive_paths) = (draft(view, request), ArchivePaths::of(request.archive.as_ref()));
-        draft.is_for_later = true;
-        draft.pin(&limits.pinned);
+        let archive_paths = ArchivePaths::of(request.archive.as_ref());
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
-        limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
-        let newest = groups(draft.entries.iter().map(|entry| entry.role)).last().map_or(0, |group| group.start);
-        limits::large_results(&mut draft, &archive_paths, request.one_result_tokens(), newest);
+        let with_results_cut = |from: usize| {
+            let mut draft = draft(view, request);
+            draft.is_for_later = true;
+            draft.pin(&limits.pinned);
+            limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
+            limits::large_results(&mut draft, &archive_paths, request.one_result_tokens(), from);
+            draft
+        };
+        // The fit knows better what of earlier ones stays than a cut of each by itself, but needs none where that is enough.
+        let mut draft = with_results_cut(0);
+        if draft.tokens() > self.max_tokens {
+            let newest = groups(draft.entries.iter().map(|entry| entry.role)).last().map_or(0, |group| group.start);
+            draft = with_results_cut(newest);
+        }
         let left_out = fit::fit(&mut draft, &archive_paths, self.max_tokens, request)?;
         // Behind the fit, which knows what of a text is asked for, or odd, and mostly leaves less than these.
         limits::large_results(&mut draft, &archive_paths, request.one_result_tokens(), 0);

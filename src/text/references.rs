@@ -74,10 +74,13 @@ pub fn chosen_in(text: &str, answer: &str) -> Option<Range<usize>> {
     Some(lists::items(text, chosen(answer)?)?.0)
 }
 
-/// Returns whether an answer chooses, whatever there is to choose from: "the latter", "B", but not "Tell me about part 3."
+/// Returns whether an answer chooses one of two, however these stand: "the latter", "B", but not "Tell me about part 3."
 pub fn chooses(answer: &str) -> bool {
     let is_few = || answer.split_whitespace().count() <= MAX_LETTER_WORDS;
-    chosen(answer).is_some_and(|choice| matches!(choice, Choice::Place(_)) || is_few())
+    chosen(answer).is_some_and(|choice| match choice {
+        Choice::Place(_) => true,
+        Choice::Labelled(label) => matches!(label, Label::Number(1 | 2) | Label::Letter(b'a' | b'b')) && is_few(),
+    })
 }
 
 /// What turns a choice: the one behind it holds.

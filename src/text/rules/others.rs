@@ -272,14 +272,20 @@ impl<'t> Handed<'t> {
         if is_inline {
             return Some(line.start + lead.len()..line.end);
         }
+        let is_alone = || {
+            let lower = super::lexicon::lower(lead);
+            stands_alone(&lower, &Kinds::of(&lower))
+        };
         let is_of_user = |at: usize| {
             let said = self.text[at..].trim();
             said.len() <= MAX_QUESTION_BYTES && !said.contains('\n')
         };
         match last.filter(|at| is_of_user(*at)) {
             Some(at) => Some(line.end..at),
-            // Without a colon one paragraph behind the line is the user's.
-            None if has_colon || last.is_some() || rest.trim().contains('\n') => Some(line.end..self.text.len()),
+            // Without a colon one paragraph behind most lines is the user's.
+            None if has_colon || last.is_some() || rest.trim().contains('\n') || is_alone() => {
+                Some(line.end..self.text.len())
+            }
             None => None,
         }
         .filter(|others| !self.text[others.clone()].trim().is_empty())
@@ -290,6 +296,51 @@ impl<'t> Handed<'t> {
 fn points_up(lower: &str) -> bool {
     let kinds = Kinds::of(lower);
     kinds.has(Kind::This) || kinds.has(Kind::Wrote) || lower.contains("that")
+}
+
+/// How a letter to others begins, in lower case.
+const SALUTATIONS: [&str; 17] = [
+    "dear ",
+    "sehr geehrte",
+    "liebe ",
+    "lieber ",
+    "cher ",
+    "chers ",
+    "chère",
+    "estimad",
+    "querid",
+    "prezad",
+    "caro ",
+    "cara ",
+    "gentil",
+    "уважаем",
+    "дорог",
+    "尊敬的",
+    "各位",
+];
+
+/// Returns whether a line greets somebody as a letter does.
+fn greets(lower: &str) -> bool {
+    SALUTATIONS.iter().any(|start| lower.starts_with(start)) && lower.ends_with([',', '，', ':', '：'])
+}
+
+/// Most bytes and words of a line that names no text; and what makes it one about the answers to come.
+const MAX_BARE_BYTES: usize = 32;
+const MAX_BARE_WORDS: usize = 3;
+const ABOUT_ANSWERS: [&str; 10] = ["your", "my", "all", "every", "always", "dein", "deine", "tus", "tes", "你的"];
+
+/// Returns whether a line in lower case can only be of the text below it: it greets, or says no more than what is asked or what it is.
+fn stands_alone(lower: &str, kinds: &Kinds) -> bool {
+    let has = |kind| kinds.has(kind);
+    (has(Kind::Turns) || has(Kind::Found) && has(Kind::Text)) && is_bare(lower) || greets(lower)
+}
+
+/// Returns whether a line names no text: "翻译成英文", "proofread pls".
+fn is_bare(lower: &str) -> bool {
+    let words = || lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    lower.len() <= MAX_BARE_BYTES
+        && words().count() <= MAX_BARE_WORDS
+        && !ABOUT_ANSWERS.iter().any(|word| words().any(|of| of == *word) || !word.is_ascii() && lower.contains(word))
 }
 
 /// Returns whether a line or its part up to a colon says that what follows is a text of others, or a text to work on; less is
@@ -311,6 +362,7 @@ fn hands_over(lead: &str, is_inline: bool, is_document: bool) -> bool {
     let points = has(Kind::This);
     let hands_over = wrote && (has_colon || points)
         || has(Kind::Found) && points
+        || !is_inline && stands_alone(&lower, &kinds)
         || has(Kind::Turns) && (has_colon || points)
         || has(Kind::Text) && (points && !is_inline || has(Kind::Works) && has_colon)
         || has(Kind::Works) && points && (has_colon || is_document)
@@ -399,6 +451,10 @@ mod tests {
             "Is this mail phishing?\n\nFrom: a@b.example\nSubject: account\n\n{}",
             "房东发消息说：{}",
             "Le voisin m'a écrit : {}",
+            "翻译成英文\n\n{}",
+            "proofread pls\n\n{}",
+            "刚收到的通知\n\n{}",
+            "Dear tenants,\n\n{}\n\nThe management",
         ] {
             let text = form.replace("{}", ORDERS);
             assert!(rules(&text).is_empty(), "{text}");
@@ -417,6 +473,8 @@ mod tests {
             ("Always end mails with \"Best. Cheers.\"", "Always end mails"),
             ("<rules>\nNever push to main.\n</rules>", "Never push to main."),
             ("Draft the letter. Never mention the price.", "Never mention the price."),
+            ("Shorten your answers\n\nNever use tables.", "Never use tables."),
+            ("Lieber kurz\n\nNever use tables.", "Never use tables."),
         ] {
             let found: Vec<&str> = rules(text).into_iter().map(|range| &text[range]).collect();
             assert!(found.iter().any(|found| found.contains(rule)), "{text}: {found:?}");
