@@ -16,7 +16,12 @@ const BEHIND: usize = 8 << 10;
 
 /// Returns the bytes of the record with byte `at`; `None` where a line is a record of its own. O(1).
 pub fn record(text: &str, at: usize) -> Option<Range<usize>> {
-    let start = text.floor_char_boundary(at.saturating_sub(BEFORE));
+    record_near(text, at, BEFORE)
+}
+
+/// As [`record`], by what stands in so many bytes before it. O(`before`).
+pub fn record_near(text: &str, at: usize, before: usize) -> Option<Range<usize>> {
+    let start = text.floor_char_boundary(at.saturating_sub(before));
     let start = if start == 0 { 0 } else { start + text[start..at].find('\n').map_or(0, |end| end + 1) };
     let near = &text[start..text.floor_char_boundary(text.len().min(at + BEHIND))];
     let form = detect::form(near);

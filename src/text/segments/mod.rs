@@ -30,7 +30,7 @@ mod units;
 use std::cell::LazyCell;
 use std::ops::Range;
 
-pub use around::record;
+pub use around::{record, record_near};
 use json::Tree;
 
 use super::elision::Marks;

@@ -1,12 +1,14 @@
-"""The odd line of an earlier large result outlives the steps, beside newer results without one."""
+"""The odd line of an earlier result stays: through steps, and with its record."""
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 
 from agent_runs import Message, called, in_steps
+from nanobot_context import count_tokens, fit_messages
 
 KINDS = ["s3_bucket", "lambda_function", "security_group", "iam_role"]
 OWNERS = [
@@ -106,3 +108,44 @@ def test_the_odd_line_of_a_large_result_outlives_the_steps(seed: int) -> None:
     messages.append({"role": "user", "content": "Thanks. Rename load_all to load_every, please."})
     sent = in_steps(messages, 8_000)
     assert any("must be replaced" in str(message["content"]) for message in sent)
+
+
+def groups(draw: random.Random, number: int) -> tuple[str, int]:
+    """Return security groups in JSON with numbers of lines, and the port that one opens to all."""
+    opened = draw.randrange(number)
+    ports = [draw.randrange(1_000, 60_000) for _ in range(number)]
+
+    def permission(at: int) -> dict[str, object]:
+        cidr = "0.0.0.0/0" if at == opened else f"10.{draw.randrange(250)}.0.0/16"
+        return {
+            "FromPort": ports[at],
+            "IpProtocol": "tcp",
+            "IpRanges": [{"CidrIp": cidr}],
+            "ToPort": ports[at],
+        }
+
+    all_of_them = [
+        {"GroupId": f"sg-{draw.randrange(16**9):09x}", "IpPermissions": [permission(at)]}
+        for at in range(number)
+    ]
+    lines = json.dumps(all_of_them, indent=1).split("\n")
+    return "\n".join(f"{at}| {line}" for at, line in enumerate(lines, 1)), ports[opened]
+
+
+def test_an_odd_value_of_numbered_json_stays_with_its_record() -> None:
+    torn = 0
+    for seed in range(12):
+        draw = random.Random(seed)
+        results = ["\n".join(other(draw) for _ in range(120)) for other in [zone, job, compiled]]
+        text, port = groups(draw, 60)
+        results.insert(1, text)
+        messages: list[Message] = [{"role": "user", "content": "Collect the data."}]
+        for number, result in enumerate(results):
+            messages += called(number, "read_file", {"path": f"data/{number}.json"}, result)
+        messages.append({"role": "assistant", "content": "I have read everything."})
+        messages.append({"role": "user", "content": "Thanks. Now write a mail to Petra."})
+        fitted = fit_messages(messages, count_tokens(messages, "gpt-4o") // 4, "gpt-4o").messages
+        shown = "".join(str(message["content"]) for message in fitted)
+        assert "0.0.0.0/0" in shown
+        torn += f'"ToPort": {port}\n' not in shown
+    assert torn <= 1
