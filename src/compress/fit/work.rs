@@ -186,7 +186,7 @@ impl Fit<'_, '_, '_> {
         self.take_run_again(selector, limit);
         let mut odd = Vec::new();
         for (position, _) in self.before_newest().rev() {
-            self.take_few(selector, limit, position, Class::stands_out, &mut odd);
+            odd.extend(self.take_few(selector, limit, position, Class::stands_out));
         }
         for (block, part) in odd.into_iter().take(MOST_RECORDS) {
             self.take_record(selector, limit, block, part);
@@ -196,7 +196,7 @@ impl Fit<'_, '_, '_> {
         for (position, group) in self.before_newest().rev() {
             let tools = (group.start..group.end).filter_map(|entry| self.draft.call(entry)?.name.as_ref());
             if tools.filter(|tool| called.insert(tool.as_str())).count() > 0 {
-                self.take_few(selector, limit, position, |class| class == Class::Cursor, &mut Vec::new());
+                self.take_few(selector, limit, position, |class| class == Class::Cursor);
             }
         }
         self.settle_if_sure(selector);
@@ -213,15 +213,15 @@ impl Fit<'_, '_, '_> {
         selector.take_within(limit, |selector| (first..last).for_each(|part| selector.take_part(block, part)));
     }
 
-    /// Takes the parts of results in a group whose class counts, where these are few, and adds them to `taken`.
+    /// Takes the parts of results in a group whose class counts, where these are few; returns them with their blocks.
     fn take_few(
         &self,
         selector: &mut Selector<'_>,
         limit: f32,
         position: usize,
         counts: impl Fn(Class) -> bool,
-        taken: &mut Vec<(usize, usize)>,
-    ) {
+    ) -> Vec<(usize, usize)> {
+        let mut taken = Vec::new();
         for block in selector.blocks(position) {
             let is_result = self.draft.is_result(self.candidates[block].entry);
             let Some(analysis) = self.before[block].analysis.as_ref().filter(|_| is_result) else { continue };
@@ -233,6 +233,7 @@ impl Fit<'_, '_, '_> {
                 taken.extend(few.into_iter().filter(|_| fits).map(|part| (block, part)));
             }
         }
+        taken
     }
 
     /// Takes how the newest run of what failed before ended: else a failure may stay that was mended since.
