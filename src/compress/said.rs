@@ -87,9 +87,8 @@ impl Users {
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut talk, mut typed, mut named) = (Vec::new(), 0, 0, 0, 0);
         let (mut questions, mut before, mut replies) = (Vec::new(), None, Vec::new());
-        // What the user has chosen from, and agreed to; how often each text was said.
-        let mut list: Option<At> = None;
-        let (mut agreed, mut times) = (Vec::new(), HashMap::<&str, usize>::new());
+        // What the user has chosen from, and agreed to.
+        let (mut list, mut agreed): (Option<At>, Vec<(At, Range<usize>, usize)>) = (None, Vec::new());
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -120,18 +119,20 @@ impl Users {
                     {
                         agreed.push((at, range, texts.len()));
                     }
-                    *times.entry(text.trim()).or_default() += 1;
                     typed += said.typed_bytes;
                     named += if names_speaker(text) { said.typed_bytes } else { 0 };
                     texts.push(((entry, piece), said));
                 }
             }
         }
+        let mut times = HashMap::<&str, usize>::new();
+        let text_of = |(entry, piece): At| draft.text(entry, piece);
+        agreed.iter().for_each(|(.., index)| *times.entry(text_of(texts[*index].0).trim()).or_default() += 1);
         for (at, range, index) in agreed {
-            let ((entry, piece), said): &mut (At, Said) = &mut texts[index];
-            let text = draft.text(*entry, *piece);
+            let (answer, said): &mut (At, Said) = &mut texts[index];
+            let text = text_of(*answer);
             if times[text.trim()] <= MOST_AGREED && said.answer(text) {
-                questions.push((at, range, (*entry, *piece)));
+                questions.push((at, range, *answer));
             }
         }
         lower_usual_rules(draft, &mut texts);

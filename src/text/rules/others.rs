@@ -319,9 +319,14 @@ const SALUTATIONS: [&str; 17] = [
     "各位",
 ];
 
-/// Returns whether a line greets somebody as a letter does.
+/// Parts of words for whom a user writes to.
+const MODEL: [&str; 6] = ["bot", "assist", "claude", "gpt", "gemini", "助手"];
+
+/// Returns whether a line greets somebody as a letter does, not the model.
 fn greets(lower: &str) -> bool {
-    SALUTATIONS.iter().any(|start| lower.starts_with(start)) && lower.ends_with([',', '，', ':', '：'])
+    SALUTATIONS.iter().any(|start| lower.starts_with(start))
+        && lower.ends_with([',', '，', ':', '：'])
+        && !MODEL.iter().any(|model| lower.contains(model))
 }
 
 /// Most bytes and words of a line that names no text; and what makes it one about the answers to come.
@@ -475,6 +480,7 @@ mod tests {
             ("Draft the letter. Never mention the price.", "Never mention the price."),
             ("Shorten your answers\n\nNever use tables.", "Never use tables."),
             ("Lieber kurz\n\nNever use tables.", "Never use tables."),
+            ("Dear assistant,\n\nNever use tables.", "Never use tables."),
         ] {
             let found: Vec<&str> = rules(text).into_iter().map(|range| &text[range]).collect();
             assert!(found.iter().any(|found| found.contains(rule)), "{text}: {found:?}");
