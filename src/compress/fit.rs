@@ -436,6 +436,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             if self.tier_tokens(tier) <= share {
                 self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
             } else {
+                if tier == Tier::Newest {
+                    self.take_odd_of(selector, used + share, self.protection.tier(tier));
+                }
                 selector.grow(used + share, |group| self.protection.tiers[group] == Some(tier));
             }
         }

@@ -184,13 +184,7 @@ impl Fit<'_, '_, '_> {
         self.take_changed(selector, limit);
         self.take_unpaired(selector, limit);
         self.take_run_again(selector, limit);
-        let mut odd = Vec::new();
-        for (position, _) in self.before_newest().rev() {
-            odd.extend(self.take_few(selector, limit, position, Class::stands_out));
-        }
-        for (block, part) in odd.into_iter().take(MOST_RECORDS) {
-            self.take_record(selector, limit, block, part);
-        }
+        self.take_odd_of(selector, limit, self.before_newest().rev());
         // A later page of a listing replaces where an earlier one goes on.
         let mut called = HashSet::new();
         for (position, group) in self.before_newest().rev() {
@@ -200,6 +194,22 @@ impl Fit<'_, '_, '_> {
             }
         }
         self.settle_if_sure(selector);
+    }
+
+    /// Takes the few parts of results in groups that stand out, then their records.
+    pub(super) fn take_odd_of(
+        &self,
+        selector: &mut Selector<'_>,
+        limit: f32,
+        groups: impl Iterator<Item = (usize, Group)>,
+    ) {
+        let mut odd = Vec::new();
+        for (position, _) in groups {
+            odd.extend(self.take_few(selector, limit, position, Class::stands_out));
+        }
+        for (block, part) in odd.into_iter().take(MOST_RECORDS) {
+            self.take_record(selector, limit, block, part);
+        }
     }
 
     /// Takes the record of a part that stands out: which host or file it is of, the frames of a leak.

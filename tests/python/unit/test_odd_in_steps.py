@@ -149,3 +149,37 @@ def test_an_odd_value_of_numbered_json_stays_with_its_record() -> None:
         assert "0.0.0.0/0" in shown
         torn += f'"ToPort": {port}\n' not in shown
     assert torn <= 1
+
+
+def device(draw: random.Random, at: int, speed: int) -> str:
+    return "\n".join(
+        [
+            f"Handle 0x{0x22 + at:04X}, DMI type 17, 92 bytes",
+            "Memory Device",
+            "\tTotal Width: 72 bits",
+            "\tSize: 32 GB",
+            f"\tLocator: DIMM-{at}",
+            f"\tBank Locator: P{at // 24}_Node0_Channel{at % 8}",
+            "\tType: DDR4",
+            "\tSpeed: 3200 MT/s",
+            f"\tSerial Number: {draw.randrange(16**8):08X}",
+            "\tRank: 2",
+            f"\tConfigured Memory Speed: {speed} MT/s",
+            "",
+        ]
+    )
+
+
+def test_an_odd_value_of_the_newest_result_stays_with_its_record() -> None:
+    torn = 0
+    for seed in range(12):
+        draw = random.Random(seed)
+        slow = draw.randrange(48)
+        text = "\n".join(device(draw, at, 1_600 if at == slow else 3_200) for at in range(48))
+        messages: list[Message] = [{"role": "user", "content": "Have a look, please."}]
+        messages += called(0, "exec", {"command": "dmidecode -t memory"}, text)
+        fitted = fit_messages(messages, count_tokens(messages, "gpt-4o") // 10, "gpt-4o").messages
+        shown = str(fitted[-1]["content"])
+        assert "Speed: 1600 MT/s" in shown
+        torn += f"\tLocator: DIMM-{slow}\n" not in shown
+    assert torn <= 1
