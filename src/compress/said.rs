@@ -88,7 +88,8 @@ impl Users {
         let (mut texts, mut all, mut talk, mut typed, mut named) = (Vec::new(), 0, 0, 0, 0);
         let (mut questions, mut before, mut replies) = (Vec::new(), None, Vec::new());
         // What the user has chosen from, and agreed to.
-        let (mut list, mut agreed): (Option<At>, Vec<(At, Range<usize>, usize)>) = (None, Vec::new());
+        let mut list: Option<At> = None;
+        let mut agreed: Vec<(At, Range<usize>, usize)> = Vec::new();
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
             let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
             for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
@@ -127,7 +128,9 @@ impl Users {
         }
         let mut times = HashMap::<&str, usize>::new();
         let text_of = |(entry, piece): At| draft.text(entry, piece);
-        agreed.iter().for_each(|(.., index)| *times.entry(text_of(texts[*index].0).trim()).or_default() += 1);
+        for (.., index) in &agreed {
+            *times.entry(text_of(texts[*index].0).trim()).or_default() += 1;
+        }
         for (at, range, index) in agreed {
             let (answer, said): &mut (At, Said) = &mut texts[index];
             let text = text_of(*answer);
