@@ -65,7 +65,7 @@ impl Fit<'_, '_, '_> {
 
     /// Lists the lost names in prose of these authors, newest first.
     pub fn list_written(&self, selector: &mut Selector<'_>, listed: &mut Listed, of: &[Author]) {
-        let mut may_read = MAX_PROSE_BYTES;
+        let (mut may_read, mut clocks) = (MAX_PROSE_BYTES, clocks(listed));
         for document in (0..self.places.len()).rev() {
             let (author, analysis) =
                 (selector.document(document).author, Arc::clone(&selector.document(document).analysis));
@@ -97,13 +97,14 @@ impl Fit<'_, '_, '_> {
                     || (is_open && block.is_some_and(|block| selector.stays(block, part)))
                     || selector.is_text_covered(name)
                     || listed.names.iter().any(|listed| listed.text.contains(name))
-                    || is_clock(name) && has_clocks(listed);
+                    || is_clock(name) && clocks >= MAX_CLOCKS;
                 if is_known {
                     continue;
                 }
                 let tokens = self.draft.counter.text(name).as_f32() + 1.0;
                 if tokens <= listed.left {
                     listed.left -= tokens;
+                    clocks += usize::from(is_clock(name));
                     selector.cover_text(name);
                     listed.names.push(Name {
                         document: Some(document),
@@ -138,7 +139,7 @@ impl Fit<'_, '_, '_> {
         mut lost: impl Iterator<Item = LostName>,
         waits: impl Fn(&str) -> bool,
     ) -> Vec<LostName> {
-        let (mut waiting, mut too_long) = (Vec::new(), 0);
+        let (mut waiting, mut too_long, mut clocks) = (Vec::new(), 0, clocks(listed));
         while listed.left >= 2.0
             && too_long < MAX_TOO_LONG
             && let Some(name) = lost.next()
@@ -168,7 +169,7 @@ impl Fit<'_, '_, '_> {
             let at = written.as_ptr().addr() - text.as_ptr().addr();
             let is_of_lines = !is_prose(analysis);
             if is_of_lines && is_measure(&written.replace(' ', ""))
-                || is_clock(written) && (is_of_lines || has_clocks(listed))
+                || is_clock(written) && (is_of_lines || clocks >= MAX_CLOCKS)
             {
                 continue;
             }
@@ -182,6 +183,7 @@ impl Fit<'_, '_, '_> {
             } else if !selector.is_covered(mention) {
                 listed.give_up_within(document, at..at + written.len());
                 listed.left -= tokens;
+                clocks += usize::from(is_clock(written));
                 selector.cover_text(written);
                 listed.names.push(Name {
                     document: Some(document),
@@ -196,9 +198,9 @@ impl Fit<'_, '_, '_> {
     }
 }
 
-/// Returns whether no more times are listed.
-fn has_clocks(listed: &Listed) -> bool {
-    listed.names.iter().filter(|name| is_clock(&name.text)).count() >= MAX_CLOCKS
+/// Returns how many times are listed.
+fn clocks(listed: &Listed) -> usize {
+    listed.names.iter().filter(|name| is_clock(&name.text)).count()
 }
 
 /// Returns where an author's words start: a channel puts time and sender before those of the user.
