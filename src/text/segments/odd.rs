@@ -140,9 +140,11 @@ fn named_columns<'t>(lines: &[(usize, &'t str)]) -> Option<Vec<(usize, &'t str)>
         let last = line.split_ascii_whitespace().nth(columns - 1)?;
         Some(&line[..last.as_ptr().addr() - line.as_ptr().addr() + last.len()])
     };
-    let rows = || lines.iter().filter_map(|&(nth, line)| Some((nth, up_to_last(line)?)));
-    let is_table = names.all(|name| !has_digit(name)) && rows().count() * 100 >= lines.len() * NAMED_ROWS;
-    is_table.then(|| rows().collect())
+    if names.any(has_digit) {
+        return None;
+    }
+    let rows: Vec<(usize, &str)> = lines.iter().filter_map(|&(nth, line)| Some((nth, up_to_last(line)?))).collect();
+    (rows.len() * 100 >= lines.len() * NAMED_ROWS).then_some(rows)
 }
 
 /// The lines of a text, and a sample of them.

@@ -81,7 +81,8 @@ impl Parents {
         let mut open: Vec<(usize, u32)> = Vec::new();
         let mut parents = Vec::with_capacity(pieces.len());
         let mut next = all_lines().skip(1);
-        let mut lists = Lists { recurring: recurring(all_lines()), bare: None };
+        let recurring = if form == Form::Text { recurring(all_lines()) } else { HashSet::new() };
+        let mut lists = Lists { recurring, bare: None };
         for (number, piece) in (0..).zip(pieces) {
             let mut parent = None;
             for line in lines(piece) {
@@ -240,15 +241,15 @@ const RECURRING: usize = 3;
 
 /// Returns the headings that recur, where the first one stands below their level and does not: `# Memory` of `## redis-12:6379`.
 fn recurring<'t>(lines: impl Iterator<Item = &'t str>) -> HashSet<&'t str> {
-    let (mut first, mut times) = (None, HashMap::<&str, usize>::new());
-    for (level, line) in lines.filter_map(|line| Some((heading(line)?, line.trim()))) {
-        first.get_or_insert((level, line));
-        *times.entry(line).or_default() += 1;
+    let (mut first, mut times) = (None, HashMap::<(&str, usize), usize>::new());
+    for heading in lines.filter_map(|line| Some((line.trim(), heading(line)?))) {
+        first.get_or_insert(heading);
+        *times.entry(heading).or_default() += 1;
     }
     times.retain(|_, times| *times >= RECURRING);
-    let is_above = |line: &str| first.is_some_and(|(level, _)| heading(line).is_some_and(|other| other < level));
-    let is_record = first.is_some_and(|(_, line)| !times.contains_key(line)) && times.keys().any(|line| is_above(line));
-    if is_record { times.into_keys().collect() } else { HashSet::new() }
+    let is_record =
+        first.is_some_and(|first| !times.contains_key(&first) && times.keys().any(|(_, level)| *level < first.1));
+    if is_record { times.into_keys().map(|(line, _)| line).collect() } else { HashSet::new() }
 }
 
 /// Lines that introduce lists, and their items: under "Not included:" an item says the opposite.
