@@ -407,13 +407,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Returns whether the newest group fits whole beside `rules` and the lines for the calls before it: dropping notes is
-    /// better than cutting it.
+    /// Returns whether the newest group is small, or fits whole beside `rules` and the lines for the calls before it: dropping notes
+    /// is better than cutting it.
     fn keeps_newest(&self, rules: f32) -> bool {
         let lines = self.lines_tokens(Tier::LastRound) + self.lines_tokens(Tier::Older);
         let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * self.draft.note_tokens().as_f32() } else { 0.0 };
         let is_sure = said + rules == 0.0 || self.room_beside_newest() < self.room;
-        is_sure && self.tier_tokens(Tier::Newest) + said + rules <= self.room
+        let newest = self.tier_tokens(Tier::Newest);
+        newest <= self.room * SMALL_NEWEST || is_sure && newest + said + rules <= self.room
     }
 
     fn take_newest(&self, selector: &mut Selector<'_>) {
@@ -554,6 +555,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
 /// Maximum share of the room for pinned messages; a step leaves that much more room for them.
 const PINNED_SHARE: f32 = 0.7;
+
+/// A newest group up to this share of the room stays whatever rules need: it is what the model goes on from. Of 1,964 steps of recorded runs
+/// three lost a last call and its result of some 70 tokens without this; recall at 25 % is .775 without and .774 with it.
+const SMALL_NEWEST: f32 = 0.25;
 
 /// Estimated tokens of a message beside its text.
 const FRAMING: f32 = 8.0;
