@@ -9,6 +9,7 @@
 mod column;
 mod fields;
 mod kinds;
+mod order;
 mod scripts;
 mod sequence;
 
@@ -23,7 +24,8 @@ use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
 use fields::{FieldSpan, FieldValue, Fields, cells_of, has_amounts, read, spread};
 use kinds::{Kinds, kinds};
-use sequence::{Once, Runs, ids};
+use order::Ordered;
+use sequence::{MAX_BREAKS, Once, Runs, ids};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -192,7 +194,7 @@ fn sampled(nth: usize, step: usize, lines: usize) -> usize {
 struct Differing {
     of_other_shape: Vec<usize>,
     by_column: Vec<Vec<OddField>>,
-    /// Both of those whose ids are the same.
+    /// Both of those whose ids are the same, and rows that contradict themselves.
     doubles: Vec<usize>,
     /// Those beside which a field changes for good.
     changes: Vec<usize>,
@@ -324,6 +326,8 @@ struct Shape {
     columns: ShapeColumns,
     /// The fields that are ids, whatever the kind of the line.
     ids: Vec<(usize, Once)>,
+    /// Values that are in order in each row, with the lines where they are not.
+    ordered: Vec<(Ordered, Vec<usize>)>,
 }
 
 /// The columns of a shape; none for few lines.
@@ -383,7 +387,8 @@ impl Usual {
             // A part of an id is none.
             let fields = 0..if compared.fields == Fields::Parts { 0 } else { sample.line(lines[0]).fields.len() };
             let ids = fields.filter_map(|at| Some((at, ids(field(at))?))).collect();
-            usual.shapes.insert(shape, Shape { columns, ids });
+            let ordered = order::ordered(sample, &lines).into_iter().map(|ordered| (ordered, Vec::new())).collect();
+            usual.shapes.insert(shape, Shape { columns, ids, ordered });
         }
         Some(usual)
     }
@@ -394,7 +399,7 @@ impl Usual {
         let mut by_column: Vec<Vec<OddField>> = self.columns.iter().map(|_| Vec::new()).collect();
         // By column: the last regular field; mostly the next is the same.
         let mut last = vec![""; self.columns.len()];
-        let mut of_rare_shape = Vec::new();
+        let (mut of_rare_shape, mut values) = (Vec::new(), Vec::new());
         let mut runs: Vec<Runs> = self.columns.iter().map(|_| Runs::default()).collect();
         let (mut shape_before, mut place, mut body) = (None, 0, None);
         for (nth, &(i, text)) in compared.lines.iter().enumerate() {
@@ -440,6 +445,11 @@ impl Usual {
             for (field, column) in line.fields.iter().zip(columns.clone()) {
                 compare(column, field.of(line.text));
             }
+            if !shape.ordered.is_empty() {
+                order::values(line, &mut values);
+                let broken = shape.ordered.iter_mut().filter(|(ordered, _)| ordered.is_broken(&values));
+                broken.for_each(|(_, broken)| broken.push(i));
+            }
             for (at, ids) in &mut shape.ids {
                 line.field(*at).into_iter().for_each(|field| ids.see(field, i));
             }
@@ -448,7 +458,9 @@ impl Usual {
             }
         }
         let ids = self.shapes.values().flat_map(|shape| &shape.ids);
-        let doubles = ids.flat_map(|(_, ids)| ids.doubles()).copied().collect();
+        let ordered = self.shapes.values().flat_map(|shape| &shape.ordered);
+        let contradictions = ordered.map(|(_, broken)| broken).filter(|broken| broken.len() <= MAX_BREAKS).flatten();
+        let doubles = ids.flat_map(|(_, ids)| ids.doubles()).chain(contradictions).copied().collect();
         // A line of another shape between them opens a section.
         let is_apart =
             |[before, behind]: &[usize; 2]| of_rare_shape.iter().any(|other| (*before..*behind).contains(other));

@@ -36,6 +36,8 @@ const OF_END: usize = 4;
 /// Numbers that show whether a column counts, and by how much: times may grow by more, and two lines may have the same.
 const MIN_COUNTED: usize = 32;
 const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
+/// One pair in so many rises where numbers rise, as those of a meter do.
+const RISES_IN: usize = 2;
 /// Percent from which something is all but full, below which it is not, and one in how many may be.
 const FULL: f64 = 95.0;
 const NOT_FULL: f64 = 90.0;
@@ -278,11 +280,14 @@ struct Counting {
     /// The last one in sequence, its line, and the one before.
     last: (f64, usize),
     before: f64,
-    /// Whether the one before was out of sequence.
+    /// Whether the one before was out of sequence, and the line of that.
     is_behind: bool,
+    behind: Option<usize>,
     /// How they rise, and how often they did so; half of it where they rose otherwise.
     usual: Step,
     times: usize,
+    /// Whether they rise by anything or not at all, as a meter does, not by a few from line to line.
+    is_meter: bool,
 }
 
 /// A number behind another.
@@ -294,28 +299,39 @@ struct Step {
 
 impl Counting {
     fn of(numbers: &[f64], sampled: Sampled) -> Option<Self> {
-        if numbers.len() < MIN_COUNTED || numbers.iter().any(|number| number.fract() != 0.0) {
+        if numbers.len() < MIN_COUNTED {
             return None;
         }
         // One out of sequence is smaller than its neighbour or the one after next; a restart has two.
-        let turns = numbers.windows(2).filter(|pair| pair[0] >= pair[1]).count();
-        let anew = numbers.windows(3).filter(|three| three[0] >= three[2]).count();
+        let pairs = |falls: fn(f64, f64) -> bool| numbers.windows(2).filter(|pair| falls(pair[0], pair[1])).count();
+        let triples =
+            |falls: fn(f64, f64) -> bool| numbers.windows(3).filter(|three| falls(three[0], three[2])).count();
+        let is_meter =
+            pairs(|a, b| a > b) <= 1 && triples(|a, b| a > b) <= 1 && pairs(|a, b| a < b) * RISES_IN >= numbers.len();
+        let (turns, anew) = (pairs(|a, b| a >= b), triples(|a, b| a >= b));
         let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lines = f64::from(count(sampled.count * sampled.step));
-        let counts = turns <= 1 && anew <= 1 && COUNTED_BY.contains(&((largest - smallest) / lines));
-        counts.then_some(Self {
+        let are_whole = || numbers.iter().all(|number| number.fract() == 0.0);
+        let counts = turns <= 1 && anew <= 1 && COUNTED_BY.contains(&((largest - smallest) / lines)) && are_whole();
+        (counts || is_meter).then_some(Self {
             last: (f64::NEG_INFINITY, 0),
             before: f64::NEG_INFINITY,
             is_behind: false,
+            behind: None,
             usual: Step { by: 0.0, lines: 1 },
             times: 0,
+            is_meter: !counts,
         })
     }
 
     /// Calls `odd` with the line whose number is not between its neighbours: this line, the one before, or both if they are
     /// equal, and with one behind a gap. A second smaller number in a row is a restart.
     fn see(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) {
+        if self.is_meter {
+            self.see_meter(number, line, odd);
+            return;
+        }
         if number > self.last.0 || self.is_behind {
             let step = Step { by: number - self.last.0, lines: line.saturating_sub(self.last.1) };
             let is_usual = (step.by - self.usual.by).abs() < f64::EPSILON;
@@ -345,6 +361,24 @@ impl Counting {
             odd(f64::INFINITY, line);
             self.is_behind = number < self.last.0;
         }
+    }
+
+    /// As [`Self::see`], where a restart is nothing odd: a day begins anew.
+    fn see_meter(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) {
+        let (last, behind) = (self.last, self.behind.take());
+        if let Some(behind) = behind {
+            // What fell came back: it was the one between that is odd.
+            if number >= last.0 {
+                odd(f64::INFINITY, behind);
+            }
+        } else if number < last.0 && number > self.before {
+            odd(f64::INFINITY, last.1);
+        } else if number < last.0 {
+            self.behind = Some(line);
+            return;
+        }
+        (self.before, self.last) =
+            (if behind.is_some() || number < last.0 { f64::NEG_INFINITY } else { last.0 }, (number, line));
     }
 }
 

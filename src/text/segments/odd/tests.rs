@@ -563,3 +563,35 @@ fn where_a_field_changes_for_good_both_lines_are_odd() {
     let shift = |i: usize| format!("{i},{},{}.50", ["early", "late", "night"][i / 4 % 3], 10 + i * 37 % 60);
     assert!(odd_among(shift, &[]).is_empty());
 }
+
+#[test]
+fn a_row_that_contradicts_itself_is_odd() {
+    let train = |i: usize| {
+        let (from, to) = (300 + i * 7, 302 + i * 7 + i % 3);
+        format!(
+            "RE{} {:02}:{:02} {:02}:{:02} {}",
+            4000 + i * 37 % 91,
+            from / 60,
+            from % 60,
+            to / 60,
+            to % 60,
+            1 + i % 9
+        )
+    };
+    assert_eq!(odd_among(train, &[(61, "RE4011 12:31 12:09 4")]), ["RE4011 12:31 12:09 4"]);
+    let of = |i: usize| 400 + i * i * 391 % 2200;
+    let votes = |i: usize| format!("P-{i:03},{},{}", of(i), of(i) * (6 + i % 3) / 10);
+    assert_eq!(odd_among(votes, &[(61, "P-061,720,951")]), ["P-061,720,951"]);
+    // By chance of two columns that say nothing of each other, and where many do.
+    let apart = |i: usize| format!("c{i},{},{}", i * 37 % 90, 60 + i * 41 % 97);
+    assert!(odd_among(apart, &[]).is_empty());
+}
+
+#[test]
+fn what_falls_where_all_else_rises_is_odd() {
+    let meter = |i: usize| format!("{i:02};1EMH007712;{}.{}", 18_000 + i * 11 + i * 37 % 9, i * 7 % 10);
+    assert_eq!(odd_among(meter, &[(61, "61;1EMH007712;18402.5")]), ["61;1EMH007712;18402.5"]);
+    // A day begins anew.
+    let clock = |i: usize| format!("{} backup of vm{} done", (i * 1000 / 60 + 600) % 1440, i * 37 % 61);
+    assert!(odd_among(clock, &[]).is_empty(), "{:?}", odd_among(clock, &[]));
+}
