@@ -139,7 +139,7 @@ impl Documents {
         if !(1..=MOST_TERMS).contains(&rare.len()) {
             return;
         }
-        let (mut found, mut meant, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut found, mut rows, mut meant, mut whole) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let has = |terms: &[ShortTerm]| most_of(rare, terms);
         for document in 0..self.documents.len() {
             let of = &self.documents[document];
@@ -153,7 +153,8 @@ impl Documents {
                 let others: Vec<ShortTerm> = rare.iter().copied().filter(|term| !terms.contains(term)).collect();
                 meant.extend(result.map(|result| (result, others)));
             }
-            let is_said = matches!(of.author, Author::User | Author::Assistant);
+            let author = of.author;
+            let is_said = matches!(author, Author::User | Author::Assistant);
             if of.stays || of.message == question {
                 continue;
             }
@@ -162,11 +163,9 @@ impl Documents {
                 whole.extend(is_found.then_some(document));
                 continue;
             };
-            // The output of a program is weighed by its lines.
-            let may_answer = match of.author {
+            let may_answer = match author {
                 Author::User | Author::Assistant => cuts_of.is_some(),
-                Author::Call => true,
-                Author::Result => matches!(of.analysis.kind(), Some(Kind::Plain | Kind::Code)),
+                Author::Call | Author::Result => true,
                 Author::System => false,
             };
             if !may_answer || !of.analysis.terms.iter().any(|&term| asked.contains(term)) {
@@ -181,6 +180,8 @@ impl Documents {
                 self.cut(draft, document, having.into_iter(), &mut cuts_of[document]);
             }
             let analysis = &self.documents[document].analysis;
+            let is_printed = author == Author::Result && !matches!(analysis.kind(), Some(Kind::Plain | Kind::Code));
+            let found = if is_printed { &mut rows } else { &mut found };
             for (part, (_, range)) in analysis.ranges().enumerate() {
                 found.extend(has(&analysis.terms[range]).map(|has| (has, document, block, part)));
             }
@@ -190,6 +191,10 @@ impl Documents {
         }
         if found.len() > MOST_PARTS {
             return;
+        }
+        // A name in many lines of what programs printed is in no one of them.
+        if rows.len() <= MOST_PARTS {
+            found.append(&mut rows);
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
         for (_, document, block, part) in found {

@@ -274,6 +274,36 @@ fn what_is_asked_for_in_words_is_found_by_them() {
     }
 }
 
+/// Beside a user whose words take most of the room.
+#[test]
+fn a_row_that_is_asked_for_by_name_stays_in_a_table_of_any_form() {
+    type Row = fn(usize) -> String;
+    const ROWS: [Row; 3] = [
+        |i| format!("| OPS-{i} | {} | {} | Ines |", ITEMS[i % 7], 1 + i * 37 % 90),
+        |i| format!("OPS-{i},{},{},Ines", ITEMS[i % 7], 1 + i * 37 % 90),
+        |i| format!(r#"{{"ref": "OPS-{i}", "note": "{}", "qty": {}}}"#, ITEMS[i % 7], 1 + i * 37 % 90),
+    ];
+    const ITEMS: [&str; 7] = ["hinge pin", "wallpaper", "door seal", "lamp oil", "roof tile", "oak board", "wall plug"];
+    let name = |table: usize, nth: usize| 6_000 + (table * 24 + nth) * 7;
+    for row in ROWS {
+        let mut messages = Vec::new();
+        for table in 0..10 {
+            let talk = lines(12, |i| format!("Day {} of week {table} went as planned, no news of it.", i * 3));
+            messages.push(Owned::new(Role::User, format!("{talk}Now list stock {table}.")));
+            let id = format!("list{table}");
+            messages.push(Owned::calling(&[&id], "list_stock", &format!(r#"{{"page": {table}}}"#)));
+            messages.push(Owned::result(&id, "list_stock", lines(24, |nth| row(name(table, nth)))));
+            messages.push(Owned::new(Role::Assistant, "Listed."));
+        }
+        let asked = row(name(4, 11));
+        messages.push(Owned::new(Role::User, format!("Tell me about OPS-{}.", name(4, 11))));
+        for percent in [10, 25, 50] {
+            let short = text(&fit(&messages, percent));
+            assert!(short.contains(&asked), "{percent} %: {short}");
+        }
+    }
+}
+
 #[test]
 fn what_the_model_says_it_takes_next_stays() {
     let file = |name: &str| {
