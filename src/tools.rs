@@ -17,7 +17,7 @@ use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use command_line::{names_patched_file, run_by};
 pub use instructions::instructs;
 pub use made::made;
-pub use outcome::{changed_nothing, exit_code, has_failed, state};
+pub use outcome::{changed_nothing, exit_code, has_failed, refers_back, state};
 pub use plans::{Progress, progress};
 pub use running::running;
 

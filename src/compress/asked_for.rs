@@ -18,7 +18,9 @@ use crate::text::terms::{ShortTerm, is_han, scan};
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
+use super::protection::Protection;
 use super::said::LITTLE;
+use super::superseded::referred_to;
 
 /// Most messages with a term for it to be asked for, the question among them.
 const RARELY: usize = 3;
@@ -77,6 +79,27 @@ impl Documents {
         let having = self.messages_with(&Asked::of(self.terms_said(announcing)));
         let rare = rare_of(&having, draft.entries.len());
         self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
+    }
+
+    /// Puts the results first that those of the last round only refer back to: "File unchanged since last read". O(messages) for each of
+    /// these.
+    pub(super) fn find_referred_to(&mut self, draft: &Draft<'_, '_>, protection: &Protection) {
+        let result = |entry: usize| Some((entry, draft.call(entry)?, draft.message(entry)?.texts().next()?));
+        let is_result = |entry: &usize| draft.is_result(*entry) && draft.entries[*entry].dropped.is_none();
+        let last = protection.last_user.map_or(0, |last| last + 1)..draft.entries.len();
+        for (entry, call, says) in last.filter(is_result).filter_map(result) {
+            let earlier = (0..entry).rev().filter(is_result).filter_map(result);
+            let Some(meant) = referred_to(call, says, earlier) else { continue };
+            match self.places.iter().find(|place| place.entry == meant).map(|place| place.block) {
+                Some(Some(block)) => {
+                    let document = self.blocks[block].document;
+                    let parts = document.map_or(0, |document| self.documents[document].analysis.parts.len());
+                    self.asked_for.splice(..0, (0..parts).map(|part| (block, part)));
+                }
+                Some(None) => self.asked_whole.insert(0, meant),
+                None => {}
+            }
+        }
     }
 
     /// Finds the reply that has what the question points to, that with most of its rare terms, else the newest; and where in it.

@@ -106,6 +106,7 @@ impl Documents {
             if let Some((_, announcing)) = newest.find(|(_, group)| group.role == Role::Assistant) {
                 documents.find_announced(draft, announcing.start);
             }
+            documents.find_referred_to(draft, protection);
         }
         documents
     }

@@ -1,4 +1,5 @@
-//! Quotes what a step has left out before the message of the user that asks for it, by name or in words.
+//! Quotes what a step has left out before the message of the user that asks for it, by name or in words; and behind a result that only
+//! says it would be the same as an earlier one.
 //!
 //! The quotes follow from the messages up to that one. So the prefix that a provider has cached stays, and the requests up to the
 //! next step have the same ones, as long as they have room. They are a ledger: whoever reads it takes none of it for somebody's
@@ -7,6 +8,7 @@
 mod asked;
 mod passages;
 mod rating;
+mod restored;
 mod shown;
 mod sources;
 
@@ -26,6 +28,7 @@ use super::digest::Digest;
 use super::notes::{BETWEEN, takes_words, wanted_reasoning};
 use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
 use passages::Search;
+use restored::restored;
 
 /// Share of the budget for the quotes of a message, and their least and most tokens.
 ///
@@ -47,9 +50,9 @@ pub(super) struct Recalls {
     pub(super) exceeded_at: Option<usize>,
 }
 
-/// What is quoted before the message at `question`.
+/// What is quoted before a message of the user, or behind a result.
 struct Quoted {
-    question: usize,
+    message: usize,
     text: String,
     tokens: Tokens,
 }
@@ -101,7 +104,7 @@ impl Quotes {
 }
 
 impl Recalls {
-    /// Finds the quotes for each message of the user behind a step; `tokens` are those of the messages as they arrived.
+    /// Finds the quotes for each message of the user behind a step, and for results that refer back; `tokens` are those of the messages as they arrived.
     ///
     /// O(terms before the step) for each message of the user that is new.
     pub(super) fn of(
@@ -114,7 +117,7 @@ impl Recalls {
         let mut this = Self::default();
         // The step leaves room at the message that it was made for, too.
         let from = step.at.saturating_sub(1);
-        let Some(last) = last_user_index(view).filter(|&last| last >= from) else { return this };
+        let last = last_user_index(view).filter(|&last| last >= from);
         let (budget, counter) = (request.budget_tokens(), request.counter());
         let most = budget.share(SHARE).max(MIN_TOKENS).min(MAX_TOKENS);
         let is_system = |index: &usize| view[*index].role == Role::System;
@@ -129,24 +132,30 @@ impl Recalls {
                 this.exceeded_at = is_exceeded(used, quotes).then_some(index);
             }
             used += if index < step.at { Tokens::ZERO } else { tokens[index] };
-            if index > last {
-                continue;
+            let of_free = |most: Tokens| most.min((budget - used - quotes - HEADINGS).max(most / 2));
+            let last = last.filter(|&last| index <= last);
+            if last.is_some() {
+                digest.message(message);
             }
-            digest.message(message);
-            if !is_own(message) {
-                continue;
-            }
-            let max_tokens = most.min((budget - used - quotes - HEADINGS).max(most / 2));
-            digest.number(max_tokens.0);
-            let text = made.quotes.of(digest.finish(), messages, || {
-                let search = search.get_or_insert_with(|| Search::new(&view[..=last], step.at, made, counter));
-                let (asked, is_question) = asked(message);
-                search.quotes(index, (&asked, is_question), max_tokens)
-            });
+            let text = match (message.role, last) {
+                (Role::Tool, _) => {
+                    restored(view, index, (step.at, made), of_free(request.one_result_tokens()), request)
+                }
+                (_, Some(last)) if is_own(message) => {
+                    let max_tokens = of_free(most);
+                    digest.number(max_tokens.0);
+                    made.quotes.of(digest.finish(), messages, || {
+                        let search = search.get_or_insert_with(|| Search::new(&view[..=last], step.at, made, counter));
+                        let (asked, is_question) = asked(message);
+                        search.quotes(index, (&asked, is_question), max_tokens)
+                    })
+                }
+                _ => None,
+            };
             if let Some(text) = text.filter(|text| this.quoted.iter().all(|quoted| quoted.text != *text)) {
                 let tokens = counter.message(&Message::new(Role::User, &text));
                 quotes += tokens;
-                this.quoted.push(Quoted { question: index, text, tokens });
+                this.quoted.push(Quoted { message: index, text, tokens });
             }
         }
         this.over = used + quotes - budget;
@@ -169,10 +178,12 @@ impl Recalls {
 }
 
 impl Quoted {
-    /// Puts the quotes behind what the model says before the message, or between the two as a message of their own.
+    /// Puts the quotes behind a result, or behind what the model says before the message of the user, or between the two as a message of
+    /// their own.
     fn place(self, plan: &mut Plan, view: &[Message<'_>], request: &Request<'_>) {
-        let is_question = |output: &Output| output.index() == Some(self.question);
-        let Some(at) = plan.outputs.iter().position(is_question).filter(|&at| at > 0) else { return };
+        let is_message = |output: &Output| output.index() == Some(self.message);
+        let Some(at) = plan.outputs.iter().position(is_message).filter(|&at| at > 0) else { return };
+        let at = if view[self.message].role == Role::Tool { at + 1 } else { at };
         let counter = request.counter();
         let before = plan.outputs[at - 1].message(view);
         let tokens = counter.message(&before);
@@ -199,14 +210,14 @@ impl Quoted {
     }
 }
 
-/// Returns the edit that puts `quotes` behind the words of the model, with the message's index; `None` where it takes none.
+/// Returns the edit that puts `quotes` behind the words of the model or a result, with the message's index; `None` where it takes none.
 fn joined(output: &Output, message: &Message<'_>, quotes: &str) -> Option<(usize, Edit)> {
     let (index, mut edit) = match output {
         Output::Keep(index) => (*index, Edit::default()),
         Output::Edit(index, edit) => (*index, edit.clone()),
         Output::New(_) => return None,
     };
-    if !takes_words(message) {
+    if message.role != Role::Tool && !takes_words(message) {
         return None;
     }
     let behind = |said: &Text<'_>| [said.as_str(), BETWEEN, quotes].concat();

@@ -9,12 +9,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::budget::Request;
 use crate::conversation::{is_own, late_results};
-use crate::message::{Content, Message, Role, Text};
+use crate::message::{Content, Message, Role, Text, ToolCall};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::snapshot;
 use crate::tokens::Tokens;
-use crate::tools::{Action, Effect, has_failed, run_by};
+use crate::tools::{Action, Effect, has_failed, path_in, refers_back, run_by};
 
 use super::draft::Draft;
 use super::late;
@@ -91,7 +91,8 @@ pub fn superseded_messages(view: &[Message<'_>]) -> Vec<(usize, &'static str, us
 
 /// Returns by entry whether it is superseded.
 ///
-/// A failed call replaces nothing. O(n) in the arguments of all calls and the bytes of all results and replies.
+/// A failed call replaces nothing, nor does a result that refers back to an earlier one. O(n) in the arguments of all calls and the
+/// bytes of all results and replies.
 pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut found = vec![None; draft.entries.len()];
     let mut later_calls: HashMap<(&str, String), usize> = HashMap::new();
@@ -122,7 +123,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
         let values: Option<Value> = serde_json::from_str(arguments).ok();
         let Action { effect, files } = Action::of(name, values.as_ref().unwrap_or(&Value::Null));
-        let failed = has_failed(text);
+        let replaces_nothing = has_failed(text) || refers_back(text);
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
         let page = snapshot::page(text).and_then(|page| pages.insert(page, index));
@@ -134,7 +135,7 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         } else {
             later_calls.get(&call).copied().or(page).map(Superseded::AskedAgain)
         };
-        if !failed {
+        if !replaces_nothing {
             later_calls.insert(call, index);
             // After an edit the rest of what was read still holds.
             if effect == Effect::WritesFile {
@@ -201,6 +202,28 @@ fn text_of<'m>(message: &'m Message<'_>) -> Option<&'m str> {
         Content::Text(text) => Some(text.as_str()),
         _ => None,
     }
+}
+
+/// Returns which of some earlier results, newest first, a result refers back to: that of the same call, else of one with the same file.
+pub fn referred_to<'m, T>(
+    call: &ToolCall<'_>,
+    result: &str,
+    earlier: impl Iterator<Item = (T, &'m ToolCall<'m>, &'m str)> + Clone,
+) -> Option<T> {
+    if !refers_back(result) {
+        return None;
+    }
+    let asked = |call: &ToolCall<'_>| {
+        let arguments = call.arguments.as_ref().map_or("", Text::as_str);
+        let values: Option<Value> = serde_json::from_str(arguments).ok();
+        let path = values.as_ref().and_then(path_in).map(str::to_owned);
+        (call.name.as_ref().map(|name| name.as_str().to_owned()), path, canonical(arguments, values))
+    };
+    let (name, path, arguments) = asked(call);
+    let shown = earlier.filter(|(_, _, text)| !refers_back(text) && !has_failed(text));
+    let calls = shown.map(|(found, of, _)| (found, asked(of))).filter(|(_, of)| of.0 == name);
+    let same = calls.clone().find(|(_, of)| of.2 == arguments);
+    same.or_else(|| calls.clone().find(|(_, of)| path.is_some() && of.1 == path)).map(|(found, _)| found)
 }
 
 /// Longer arguments are compared byte by byte.
@@ -296,6 +319,8 @@ mod tests {
             assert_eq!(of(&[(read.0, read.1, "x = 1"), (read.0, read.1, failure)]), [None, None], "{failure}");
             assert_eq!(of(&[(read.0, read.1, "x = 1"), ("write_file", read.1, failure)]), [None, None], "{failure}");
         }
+        let again = (read.0, read.1, "[File unchanged since last read: a.py]");
+        assert_eq!(of(&[(read.0, read.1, "x = 1"), again]), [None, None]);
         // What failed is itself replaced by what worked.
         assert_eq!(of(&[(read.0, read.1, "Error: busy"), (read.0, read.1, "x = 1")]), [SUPERSEDED, None]);
     }

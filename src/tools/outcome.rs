@@ -210,6 +210,12 @@ pub fn changed_nothing(result: &str) -> bool {
         })
 }
 
+/// Returns whether a result only says that it would be the same as an earlier one of the same call: nanobot's "[File unchanged since last
+/// read: a.py]", and Claude Code's.
+pub fn refers_back(result: &str) -> bool {
+    result.len() <= MAX_FAILURE_BYTES && result.contains("unchanged since")
+}
+
 /// What holds the fields of a call itself, and not of something that it lists.
 const WRAPPERS: [&str; 8] = ["", "text", "result", "data", "response", "body", "structuredContent", "Result"];
 
