@@ -80,10 +80,7 @@ def _check_content(file: Path) -> Iterator[Finding]:
     if (read := _READ.get(file.name)) is not None:
         read(file)
         if why := unreadable(file):
-            yield Finding(
-                f"`{file}` cannot be read and counts as empty: {why}",
-                "correct that file, put back an earlier one, or remove it",
-            )
+            yield Finding(why, "correct that file, put back an earlier one, or remove it")
     if (kept := set_aside(file)).is_file():
         yield Finding(
             f"`{file}` was damaged and began anew: what it held is in `{kept}`",

@@ -24,6 +24,11 @@ from nanobot_context.identity import is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 
+# The count of a prompt may be too low by a few tokens.
+_LEAST_ANSWER = MIN_OUTPUT_TOKENS + 64
+# The newest call in a line: a model that does not see it makes it again and again.
+_LEAST_ESSENTIAL = 96
+
 
 def never_cut(messages: list[Message]) -> list[Message]:
     """Return those of `messages` that are never cut: of the system, and the last of the user."""
@@ -85,7 +90,7 @@ def _made(
         fixed = never_cut(messages)
         needed = count_tokens(fixed, model, tools=tools)
         needed += settings.message_overhead_tokens * len(fixed)
-        budget = needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)
+        budget = needed + min(ESSENTIAL_TOKENS, window_tokens - needed - _LEAST_ANSWER)
         output, ratio = options["max_output_tokens"], settings.context_reserve_ratio
         if budget <= window_tokens - reserve_tokens(window_tokens, output, ratio):
             return short, None
@@ -97,9 +102,11 @@ def _made(
 def _with_essential(error: ContextOverflowError, window_tokens: int) -> int:
     """Return the budget where only room for the answer is missing.
 
-    The answer gets half of what is left, or less for the essentials.
+    The answer gets half of what is left, or less for the essentials, but the least that is of use
+    beside a line for the newest call.
     """
     left = window_tokens - error.needed_tokens
     if left < 0:
         raise error
-    return error.needed_tokens + max(left // 2, min(ESSENTIAL_TOKENS, left - MIN_OUTPUT_TOKENS))
+    beside = min(max(left // 2, ESSENTIAL_TOKENS), left - _LEAST_ANSWER)
+    return error.needed_tokens + max(beside, min(_LEAST_ESSENTIAL, left // 2))

@@ -230,14 +230,17 @@ def _unknown_room(report: Report) -> str:
 def _room(state: Status, last: RequestRecord) -> str:
     """Return how much of the window is left for the conversation, written as a sum.
 
-    The window is the one in force now; the last request may have been made in another one.
+    The window is the one in force now; the last request may have been made in another one, and in
+    a short conversation it left more to the answer than a longer one does.
     """
-    window, answer = state.window_tokens or last.window_tokens, last.answer_tokens
-    if window != last.window_tokens:
-        from nanobot_context.doctor import kept_free
-        from nanobot_context.host.config import max_answer, nanobot_config_path
+    from nanobot_context.doctor import kept_free
+    from nanobot_context.host.config import max_answer, nanobot_config_path
 
-        left = max(window - last.fixed_tokens, 0)
+    window, answer = state.window_tokens or last.window_tokens, last.answer_tokens
+    left = max(window - last.fixed_tokens, 0)
+    if window == last.window_tokens:
+        answer = min(answer, kept_free(state, window, left, answer))
+    else:
         answer = kept_free(state, window, left, max_answer(nanobot_config_path()))
     fixed = f"{about(last.fixed_tokens, last.is_fixed_known)} system and tools"
     prompt = window - answer

@@ -10,7 +10,7 @@ from nanobot_context import log
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, SessionName, Store, Workspace
 from nanobot_context.cli.output import note, prose
-from nanobot_context.conversations import find_conversation
+from nanobot_context.conversations import configured, find_conversation
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard.state_file import unreadable
 from nanobot_context.host import stored_rules
@@ -49,7 +49,7 @@ def rules(
     log.mute()  # it is said below
     in_force = forgotten.without(key, known)
     if why := unreadable(forgotten.file):
-        note(f"`{forgotten.file}` cannot be read and counts as empty: {why}")
+        note(why)
     texts = list(in_force)
     if forget and not found.metadata:
         problem = f"`{key}` is not a session of nanobot's: there is nothing to take back"
@@ -78,5 +78,7 @@ def rules(
         note(
             f"no room in the system prompt, once their messages are gone: {', '.join(without_room)}"
         )
+    if texts and not configured().settings.keep_rules:
+        note("`keepRules` is `false`: a rule holds only as long as its message is sent")
     if not texts and not forget:
         note(f"no rules are known of `{key}`")

@@ -169,16 +169,17 @@ class Fitter:
     ) -> int | None:
         """Return the limit for the answer, lowered to what `sent` leaves as the provider counts.
 
-        A shorter answer than `MIN_OUTPUT_TOKENS` is of no use: where less is free, the window is
-        not what it is thought to be.
+        An answer of less than half of `MIN_OUTPUT_TOKENS` is of no use: where less is free, the
+        window is not what it is thought to be.
         """
         asked = self.output_limit(request)
         if asked is None or (is_free and is_sure):
             return asked
-        if is_sure and not MIN_OUTPUT_TOKENS <= window.tokens - self.count(request, sent) < asked:
+        least = MIN_OUTPUT_TOKENS // 2
+        if is_sure and not least <= window.tokens - self.count(request, sent) < asked:
             return asked
         free = self.stated(request).tokens - self._most_tokens(request, sent)
-        return min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
+        return min(asked, free) if free >= least else asked
 
     def _most_tokens(self, request: Request, sent: list[Message]) -> int:
         """Return the most that the provider may count of a prompt of the messages `sent`."""

@@ -30,7 +30,13 @@ from nanobot_context.guard.ratios import (
     fixed_of,
     framing_of,
 )
-from nanobot_context.guard.state_file import LEARNED, read_state, state_file, update_state
+from nanobot_context.guard.state_file import (
+    LEARNED,
+    ReadInPart,
+    read_state,
+    state_file,
+    update_state,
+)
 
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
@@ -386,7 +392,15 @@ def _explained(counts: Sequence[tuple[str, int, int, int]], lesson: Lesson) -> t
 
 def _read(file: Path) -> dict[str, Lesson]:
     def parse(given: dict[str, Any]) -> dict[str, Lesson]:
-        return {_without_key(name): _lesson(**known) for name, known in given["models"].items()}
+        lessons, left_out = {}, []
+        for name, known in given["models"].items():
+            try:
+                lessons[_without_key(name)] = _lesson(**known)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                left_out.append((name, error))
+        if left_out:
+            raise ReadInPart(lessons, *left_out[0])
+        return lessons
 
     empty: dict[str, Lesson] = {}
     return read_state(file, parse, empty)

@@ -33,7 +33,15 @@ UNWRITTEN = {
 
 
 _UNREADABLE: dict[Path, str] = {}
-"""Files that could not be read the last time, and why."""
+"""Files that could not be read the last time, and what that means."""
+
+
+class ReadInPart(Exception):
+    """Says that a file was read without one of its entries."""
+
+    def __init__(self, state: Any, entry: str, why: object) -> None:
+        super().__init__(entry, why)
+        self.state, self.entry, self.why = state, entry, why
 
 
 def state_file(config: Path, name: str) -> Path:
@@ -59,7 +67,8 @@ def user_folder() -> Path:
 def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: State) -> State:
     """Return the object in `file`, read by `parse`; `empty` if there is no such file.
 
-    A file that is damaged or cannot be read counts as empty: a warning and `unreadable` say so.
+    A file that is damaged or cannot be read counts as empty, or as what `ReadInPart` has of it: a
+    warning and `unreadable` say so.
     """
     try:
         if file.exists() and not file.is_file():
@@ -71,16 +80,20 @@ def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: Stat
         state = parse(given)
     except FileNotFoundError:
         state = empty
+    except ReadInPart as read:
+        _UNREADABLE[file] = f"`{file}` is read without `{read.entry}`: {read.why}"
+        log.warning("{}", _UNREADABLE[file])
+        return read.state  # type: ignore[no-any-return]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        _UNREADABLE[file] = str(error)
-        log.warning("`{}` cannot be read and counts as empty: {}", file, error)
+        _UNREADABLE[file] = f"`{file}` cannot be read and counts as empty: {error}"
+        log.warning("{}", _UNREADABLE[file])
         return empty
     _UNREADABLE.pop(file, None)
     return state
 
 
 def unreadable(file: Path) -> str | None:
-    """Return why `file` could not be read the last time; `None` if it could."""
+    """Return what it means that `file` could not be read the last time; `None` if it could."""
     return _UNREADABLE.get(file)
 
 

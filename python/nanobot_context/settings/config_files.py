@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,23 @@ def read_json_object(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise SettingsError(f"`{path}` must hold a JSON object, got `{show(data)}`", path=str(path))
     return data
+
+
+def repeated_keys(path: Path) -> list[str]:
+    """Return the keys that stand twice in an object of the JSON file `path`: the last one counts.
+
+    Empty where it cannot be read: `read_json_object` says so.
+    """
+    repeated: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        repeated.extend(key for key in dict.fromkeys(keys) if keys.count(key) > 1)
+        return dict(pairs)
+
+    with suppress(OSError, ValueError, RecursionError):
+        json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=note)
+    return repeated
 
 
 def model_presets_of(own: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from nanobot_context.settings.config_files import (
     agent_defaults_of,
     model_presets_of,
     read_json_object,
+    repeated_keys,
 )
 from nanobot_context.settings.names import (
     ENV_PREFIX,
@@ -119,6 +120,9 @@ def _load(
     found: dict[str, tuple[Any, str]] = {}
     for place in places:
         found |= place.read(problems)
+    for key in repeated_keys(settings_file):
+        problem = f"`{key}` stands there twice (in `{settings_file}`): the last one counts"
+        leave_out(SettingsError(problem, path=key), None, problems)
     values = {name: value for name, (value, _) in found.items()}
     sources = {name: source for name, (_, source) in found.items()}
     buffer = ("message_buffer_min", "message_buffer_limit")

@@ -104,12 +104,10 @@ class Place:
 
 
 def meant(name: str, value: Any) -> Any:
-    """Return `value`, or the boolean that a text such as "false" stands for."""
-    if name == "context_compression":
+    """Return `value`, or the boolean that "yes", "off" or 1 stands for."""
+    if KINDS[name] is SWITCH:
         with suppress(ValueError):
             return parse_bool(str(value))
-    if KINDS[name] is SWITCH and isinstance(value, str):
-        return {"true": True, "false": False}.get(value.strip().lower(), value)
     return value
 
 
@@ -124,5 +122,8 @@ def leave_out(
     """
     if problems is None or (name == "context_compression" and not is_off):
         raise error
-    problems.append(str(error))
-    return {name: (False, error.path)} if name and KINDS[name] is SWITCH else {}
+    is_switch = name is not None and KINDS[name] is SWITCH
+    problem, *hint = str(error).split("\n")
+    problem += "; it counts as `false`" if is_switch else ""
+    problems.append("\n".join([problem, *hint]))
+    return {name: (False, error.path)} if name and is_switch else {}

@@ -567,6 +567,18 @@ def test_nanobots_sessions_are_listed_the_newest_first(home: Path, files: Path) 
     assert re.search(rf"^cli:direct +{len(MESSAGES)} +{size // 1000 + 1}  2023-11-1\d ", out, re.M)
 
 
+def test_rules_that_are_not_kept_are_listed_as_such(home: Path) -> None:
+    folder = home / ".nanobot" / "workspace" / "sessions"
+    session_file(folder, "cli:direct", [{"role": "user", "content": "Never push to main."}])
+    out, err = run(home, "rules", "cli:direct")
+    assert "Never push to main." in out
+    assert "keepRules" not in err
+    (home / ".nanobot" / "nanobot-context.json").write_text('{"keepRules": "no"}')
+    out, err = run(home, "rules", "cli:direct")
+    assert "Never push to main." in out
+    assert "`keepRules` is `false`" in err
+
+
 def test_an_imported_session_was_updated_when_nanobot_wrote_it(home: Path) -> None:
     path = session_file(home / "old", "cli:direct", MESSAGES)
     first, *rest = path.read_text().splitlines()
@@ -1283,6 +1295,20 @@ def test_the_room_is_that_of_the_window_in_force(
     status = Status(installed=True, nanobot_version="0.3.5", **{"window_tokens": 65_536, **now})
     _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, (), last=LAST))
     assert f"room             {room}" in capsys.readouterr().out.splitlines()
+
+
+def test_a_larger_window_has_more_room(capsys: pytest.CaptureFixture[str]) -> None:
+    rooms = []
+    for window in range(10_000, 30_000, 1_000):
+        # All of the longest answer has room beside a short conversation from 14,192 tokens on.
+        answer = 8_192 if window >= 14_192 else (window - 6_000) // 2
+        last = replace(LAST, window_tokens=window, answer_tokens=answer)
+        status = Status(installed=True, nanobot_version="0.3.5", window_tokens=window)
+        _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, (), last=last))
+        found = re.search(r"^room +([\d,]+) ", capsys.readouterr().out, re.M)
+        assert found is not None
+        rooms.append(int(found[1].replace(",", "")))
+    assert rooms == sorted(rooms)
 
 
 def test_the_room_says_what_the_answer_may_have_of_what_is_kept_free(

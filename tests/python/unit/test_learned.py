@@ -19,6 +19,7 @@ from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.ratios import Ratio, fixed_of, framing_of
+from nanobot_context.guard.state_file import unreadable
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.settings import LoadedSettings, Settings
 
@@ -482,6 +483,16 @@ def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
     assert second.of(NAME) == first.of(NAME)
     names = {path.name for path in file.parent.iterdir()}
     assert names == {"learned.json", "learned.json.lock"}
+
+
+def test_one_wrong_lesson_takes_no_other_away(tmp_path: Path) -> None:
+    file = learned_file(tmp_path / "config.json")
+    ProviderLimits.load(file).learn_window(NAME, 7_000)
+    given = json.loads(file.read_text())
+    given["models"]["other"] = {"window_tokens": 9_000}
+    file.write_text(json.dumps(given))
+    assert list(ProviderLimits.load(file).lessons) == [NAME]
+    assert str(unreadable(file)).startswith(f"`{file}` is read without `other`: ")
 
 
 def test_processes_do_not_take_each_others_lessons_away(tmp_path: Path) -> None:

@@ -350,14 +350,15 @@ def test_an_error_is_a_value_error() -> None:
     [
         ({"sessionStore": "mysql://me:s3cr@h/0"}, "`sessionStore` must be null or a URL", {}),
         ({"emergencyRatio": 2}, "`emergencyRatio` must be a number", {}),
-        ({"archive": "no"}, "`archive` must be `true` or `false`", {"archive": False}),
+        ({"archive": "maybe"}, "`archive` must be `true` or `false`", {"archive": False}),
+        ({"archive": 2}, "it counts as `false`", {"archive": False}),
         ({"archiv": False}, "did you mean `archive`", {"archive": False}),
         ({"nothing like it": 1}, "`nothing like it` is not a setting", {}),
         ({"messageBufferMin": 60}, "leaves nothing to summarise", {}),
         ({"cacheMb": 1, "cache_mb": 2}, "set the same thing", {}),
         ({"archive": True, "archiv": False, "events": 5}, "`events` must be", {}),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_a_setting_that_is_wrong_switches_off_no_other(
     config: Path, data: dict[str, Any], problem: str, instead: dict[str, Any]
@@ -370,6 +371,24 @@ def test_a_setting_that_is_wrong_switches_off_no_other(
     assert loaded.settings == expected
     assert any(problem in text for text in loaded.problems), loaded.problems
     assert "s3cr" not in str(loaded.problems)
+
+
+@pytest.mark.parametrize("value", ["yes", "on", 1, "1", "True", "no", "off", 0, "0", "false"])
+def test_a_switch_is_read_as_people_write_it(config: Path, value: str | int) -> None:
+    write(config.with_name(SETTINGS_FILE), {"keepRules": value, "archive": value})
+    loaded = load_settings(config, {})
+    is_on = str(value).lower() in {"yes", "on", "1", "true"}
+    assert (loaded.settings.keep_rules, loaded.settings.archive) == (is_on, is_on)
+
+
+def test_a_key_that_stands_twice_is_reported(config: Path) -> None:
+    text = '{"contextWindowOverride": 20000, "contextWindowOverride": 30000}'
+    config.with_name(SETTINGS_FILE).write_text(text)
+    with pytest.raises(SettingsError, match="stands there twice"):
+        load_settings(config, {})
+    loaded = load_usable_settings(config)
+    assert loaded.settings.context_window_override == 30_000
+    assert "`contextWindowOverride` stands there twice" in loaded.problems[0]
 
 
 def test_a_wrong_variable_leaves_what_the_file_says(
