@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::message::{Content, Message, Part, Role};
-use crate::text::bytes::has_time;
+use crate::text::bytes::{has_digit, has_time};
+use crate::text::names;
 use crate::text::segments::{Class, Segments, is_error};
 use crate::text::terms::{self, Term, TermKind};
 use crate::tokens::BuildMixedHasher;
@@ -55,12 +56,13 @@ impl LostKind {
 /// What system messages say always stays. Ignores reasoning, dates and times. O(bytes) of both.
 pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
     let mut said: HashSet<Term, BuildMixedHasher> = HashSet::default();
-    let mut lines: HashSet<&str> = HashSet::new();
+    let (mut lines, mut spoken): (HashSet<&str>, HashSet<&str>) = (HashSet::new(), HashSet::new());
     for message in after {
         each_said(message, |text| {
             terms::scan(text, |term, _| {
                 said.insert(term);
             });
+            spoken.extend(spoken_names(text).map(|name| &text[name]));
             if is_result(message) {
                 lines.extend(text.lines().map(str::trim));
             }
@@ -75,8 +77,24 @@ pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
     for (index, message) in before.iter().enumerate().rev().filter(|(_, message)| message.role != Role::System) {
         let mut found: Vec<(usize, LostKind, &str)> = Vec::new();
         each_said(message, |text| {
-            for name in names(text, &mut said) {
-                found.push((name.start, kind(&text[name.clone()]), &text[name]));
+            let outer = names(text, &mut said);
+            let is_gone = |name: &Range<usize>| {
+                let inner = |other: &Range<usize>| name.start <= other.start && other.end <= name.end;
+                outer.iter().any(inner) || !has_name(&text[name.clone()])
+            };
+            // In rows a space may part two cells.
+            let may_be = |name: &str| !is_result(message) || !name.contains(' ');
+            let is_lost = |name: &Range<usize>| {
+                let written = &text[name.clone()];
+                may_be(written) && is_gone(name) && spoken.insert(written)
+            };
+            let whole: Vec<Range<usize>> = spoken_names(text).filter(is_lost).collect();
+            let is_apart = |name: &Range<usize>| {
+                let next = whole.partition_point(|other| other.end <= name.start);
+                whole.get(next).is_none_or(|other| name.end <= other.start)
+            };
+            for name in outer.iter().filter(|name| is_apart(name)).chain(&whole) {
+                found.push((name.start, kind(&text[name.clone()]), &text[name.clone()]));
             }
             if is_result(message) {
                 for (start, line) in errors(text) {
@@ -110,6 +128,19 @@ fn each_said<'m>(message: &'m Message<'_>, mut visit: impl FnMut(&'m str)) {
         }
     }
     message.tool_calls.iter().filter_map(|call| call.arguments.as_ref()).for_each(|text| visit(text.as_str()));
+}
+
+/// Iterates over the places of names with a digit in `text` that are more than a term: `+44 20 7946 0958`, 民法典第577条.
+fn spoken_names(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_spoken = |name: &str| has_digit(name) && (name.contains(' ') || !name.is_ascii());
+    names::names(text).into_iter().filter(move |name| is_spoken(&text[name.clone()]))
+}
+
+/// Returns whether a term of a name is one, too.
+fn has_name(name: &str) -> bool {
+    let mut has_name = false;
+    terms::scan(name, |term, _| has_name |= term.kind().is_name());
+    has_name
 }
 
 /// Returns the places of names in `text` that are not in `said`, and adds them; of nested names the outer one.
@@ -161,7 +192,7 @@ fn kind(name: &str) -> LostKind {
     match name {
         name if name.contains("://") => LostKind::Url,
         name if name.contains(['/', '\\']) => LostKind::Path,
-        name if name.bytes().any(|byte| byte.is_ascii_alphabetic()) => LostKind::Id,
+        name if name.chars().any(char::is_alphabetic) => LostKind::Id,
         _ => LostKind::Number,
     }
 }
@@ -173,6 +204,20 @@ mod tests {
 
     fn found(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<(usize, &'static str, String)> {
         lost(before, after).into_iter().map(|lost| (lost.index, lost.kind.name(), lost.text)).collect()
+    }
+
+    #[test]
+    fn names_of_several_words_and_of_other_scripts_are_told_as_they_were_written() {
+        let before = [
+            Message::new(Role::User, "Call +44 20 7946 0958 at noon, or the pool shop, (03) 9555 0142."),
+            Message::new(Role::User, "合同编号HT-2024-沪-0193寄到了，按民法典第577条退还。"),
+            Message::new(Role::User, "It runs on port 48211 there."),
+        ];
+        let after = [Message::new(Role::User, "Behind 48211 stands (03) 9555 0142.")];
+        let expected =
+            [(0, "number", "+44 20 7946 0958"), (1, "id", "合同编号HT-2024-沪-0193"), (1, "id", "民法典第577条")]
+                .map(|(index, kind, text)| (index, kind, text.to_owned()));
+        assert_eq!(found(&before, &after), expected);
     }
 
     #[test]

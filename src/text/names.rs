@@ -31,8 +31,12 @@ struct NameWord {
     opens: bool,
 }
 
-/// Most Chinese characters of a name before its letters or digits: 订单号.
-const MAX_HAN: usize = 3;
+/// Most Chinese characters of a name before its letters or digits, 合同编号, and of one that begins inside a longer row of them: words
+/// have mostly two.
+const MAX_HAN: usize = 4;
+const HAN_WORD: usize = 2;
+/// What stands before a word in a sentence and belongs to none: verbs and words without a meaning of their own.
+const BEFORE_WORD: &str = "的了着过在是有和与及或把给打到加按看问用要可以先再就也都还很将被让从对向跟至叫查找请寄收买卖换装填写选点进出去来走坐乘住租付花共约每等即如比由自起只又才能会该这那此其您你我他她它们下上";
 
 /// The most usual family names, and what stands before a person in a sentence.
 const FAMILIES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文";
@@ -83,7 +87,8 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
                 }
                 _ => start,
             };
-            let name = whole(text, with_han(text, start.range.start..span[span.len() - 1].range.end));
+            let name = start.range.start..span[span.len() - 1].range.end;
+            let name = whole(text, with_parts(text, with_han(text, name)));
             i += words[i..].iter().take_while(|word| word.range.start < name.end).count();
             names.push(name);
         }
@@ -122,14 +127,37 @@ fn goes_on(text: &str, words: &[NameWord], first: usize, i: usize) -> bool {
         && match look {
             Look::Plain => false,
             Look::Capital => !has_digits(before) || i == first + 1 && is_day(text, words, first),
-            Look::Name => before == Look::Capital,
+            Look::Name => {
+                before == Look::Capital
+                    || is_group(&text[words[i].range.clone()]) && is_code(before, &text[words[i - 1].range.clone()])
+            }
             Look::Number | Look::LongNumber => {
                 // An account number comes in fours behind its country: "CH93 0076 2011".
                 let is_four = i > first + 1 && words[i - 1].range.len() == 4;
+                // A sentence begins before a telephone number: "Call +44 20 7946 0958."
+                if words[first].opens && i == first + 1 && is_grouped(text, words, i) {
+                    return false;
+                }
                 before == Look::Capital || before == Look::Name || is_four || is_grouped(text, words, first)
             }
         }
 }
+
+/// Returns whether a word goes on a code in groups: the 2EL of KW17 2EL, the 3M02 of an account number.
+fn is_group(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+        && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || byte == b'-')
+}
+
+/// Returns whether a word is a group of a code: digits and capitals.
+fn is_code(look: Look, word: &str) -> bool {
+    matches!(look, Look::Name | Look::LongNumber)
+        && word.len() <= MAX_GROUP_BYTES
+        && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+/// Most bytes of a group of a code.
+const MAX_GROUP_BYTES: usize = 7;
 
 /// Returns whether a number is the first group of a longer one: `+41 44 555`, `(415) 555-0132`.
 fn is_grouped(text: &str, words: &[NameWord], first: usize) -> bool {
@@ -188,10 +216,51 @@ fn is_model(text: &str, words: &[NameWord], first: usize) -> bool {
 fn with_han(text: &str, name: Range<usize>) -> Range<usize> {
     let before = text[..name.start].strip_suffix(' ').unwrap_or(&text[..name.start]);
     let is_sign = text[name.start..].starts_with(|c: char| !c.is_alphanumeric());
-    let han = before.chars().rev().take(MAX_HAN).take_while(|&c| is_han(c)).map(char::len_utf8).sum::<usize>();
+    let han = han_word(before);
     let start = if han > 0 && !is_sign { before.len() - han } else { name.start };
     let opens = text[..start].ends_with('(') && text[start..].starts_with(|c: char| c.is_ascii_digit());
     start - usize::from(opens && text[start..name.end].contains(')'))..name.end
+}
+
+/// Returns the bytes of the Chinese word that a text ends with, before a number with 第 as before others; 0 without one.
+fn han_word(text: &str) -> usize {
+    let bare = text.strip_suffix('第').unwrap_or(text);
+    let row = || bare.chars().rev().take_while(|&c| is_han(c) && !BEFORE_WORD.contains(c));
+    let characters = if row().nth(MAX_HAN).is_some() { HAN_WORD } else { MAX_HAN };
+    text.len() - bare.len() + row().take(characters).map(char::len_utf8).sum::<usize>()
+}
+
+/// Returns a name with what it goes on with behind Chinese characters: `HT-2024-沪-0193`, 沪建规〔2023〕12号, （2023）京0105民初4471号.
+fn with_parts(text: &str, name: Range<usize>) -> Range<usize> {
+    let is_word = |c: char| c.is_ascii_alphanumeric();
+    let mut end = name.end;
+    while let Some(rest) = text[end..].strip_prefix('-') {
+        let behind = rest.trim_start_matches(is_han);
+        let Some(next) = behind.strip_prefix('-').filter(|_| (1..=MAX_HAN * 3).contains(&(rest.len() - behind.len())))
+        else {
+            break;
+        };
+        let left = next.trim_start_matches(|c: char| is_word(c) || c == '-').len();
+        if left == next.len() {
+            break;
+        }
+        end = text.len() - left;
+    }
+    let brackets = [('〔', '〕'), ('（', '）')];
+    let bracket =
+        brackets.iter().find(|(open, close)| text[..name.start].ends_with(*open) && text[end..].starts_with(*close));
+    let Some((open, close)) = bracket else { return name.start..end };
+    let behind = &text[end + close.len_utf8()..];
+    let number = &behind[..behind.find(|c: char| !is_word(c) && !is_han(c)).unwrap_or(behind.len())];
+    let Some(number) = number.find('号').map(|last| &number[..last + '号'.len_utf8()]) else {
+        return name.start..end;
+    };
+    if number.len() > MAX_CODE_BYTES || !number.contains(is_word) {
+        return name.start..end;
+    }
+    let start = name.start - open.len_utf8();
+    let word = if *open == '〔' { han_word(&text[..start]) } else { 0 };
+    start - word..end + close.len_utf8() + number.len()
 }
 
 /// Signs of currencies.
@@ -205,27 +274,41 @@ const UNITS: [&str; 41] = [
     "CNY", "RMB", "INR", "BRL", "KRW", "BTC", "ETH", "°C", "°F", "µg", "kB", "KB", "MB", "GB", "TB", "kW", "MW", "Hz",
     "km", "cm", "mm", "kg", "mg", "ml", "Ft",
 ];
-/// Chinese and Korean units, which stand right behind a number; another number may follow: 2039年9月22日.
-const HAN_UNITS: &str = "元万亿号路楼室栋年月日원";
+/// Chinese, Japanese and Korean units, which stand right behind a number; another number may follow: 2039年9月22日.
+const HAN_UNITS: &str = "元万亿号路楼室栋年月日원弄条幢座巷街层届丁目番地";
+/// Those of an address, behind which a number is its next part: 88号302, 3丁目4-5.
+const OF_ADDRESS: &str = "号弄幢座楼栋目番地";
 
-/// Returns whether a word is a number with its unit. One Chinese unit says little: 3年.
+/// Returns whether a word is a number with its unit. Chinese units alone say little: 3年, 2号楼.
 fn has_unit(text: &str, word: &NameWord) -> bool {
     let end = word.range.end;
     let unit = &text[end..value_end(text, end)];
     matches!(word.look, Look::Number | Look::LongNumber)
         && !unit.is_empty()
-        && (unit.chars().count() > 1 || !HAN_UNITS.contains(unit))
+        && (!unit.chars().all(|c| HAN_UNITS.contains(c)) || text[..word.range.start].ends_with('第'))
 }
 
 /// Returns the end of a value with its unit, whose number ends at `end`; `end` without one.
 fn value_end(text: &str, end: usize) -> usize {
+    // A month and a day have two digits: behind 0193 begins another word.
+    let is_date = |at: usize| text[..at].bytes().rev().take(3).take_while(u8::is_ascii_digit).count() <= 2;
+    let is_unit = |rest: &str| {
+        rest.starts_with(|c| HAN_UNITS.contains(c))
+            && (!rest.starts_with(['月', '日']) || is_date(text.len() - rest.len()))
+    };
     let mut rest = &text[end..];
-    while let Some(behind) = rest.strip_prefix(|c| HAN_UNITS.contains(c)) {
+    while is_unit(rest) {
+        let behind = rest.strip_prefix(|c| HAN_UNITS.contains(c)).unwrap_or(rest);
         let next = behind.trim_start_matches(|c: char| c.is_ascii_digit());
-        rest = if next.len() < behind.len() && next.starts_with(|c| HAN_UNITS.contains(c)) { next } else { behind };
-        if rest.len() == behind.len() {
-            break;
-        }
+        let is_address = rest.starts_with(|c| OF_ADDRESS.contains(c));
+        rest = match next {
+            _ if next.len() == behind.len() => behind,
+            _ if is_unit(next) => next,
+            _ if is_address => {
+                return text.len() - next.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-').len();
+            }
+            _ => return text.len() - behind.len(),
+        };
     }
     if rest.len() < text.len() - end || !text[..end].ends_with(|c: char| c.is_ascii_digit()) {
         return text.len() - rest.len();
@@ -716,12 +799,29 @@ mod tests {
             assert_eq!(found(text), [name], "{text}");
         }
         for (text, name) in [
+            ("可以先打19354712641问一下再过去。", "19354712641"),
+            ("加微信wanglei_8649要备注小区名字。", "微信wanglei_8649"),
+            ("空调型号格力KFR-35GW用久了滴水。", "格力KFR-35GW"),
+            ("月租谈到5900，押金另算。", "5900"),
+            ("deliveries to KW17 2EL cost more", "KW17 2EL"),
+            ("we took 3RT2 016-1BB41 for it", "3RT2 016-1BB41"),
+            ("on FR14 2004 1010 0505 0001 3M02 606 since", "FR14 2004 1010 0505 0001 3M02 606"),
+        ] {
+            assert_eq!(found(text), [name], "{text}");
+        }
+        for (text, name) in [
             ("房东说押金是￥1400元，搬走时退还。", "￥1400元"),
             ("订单号88213的包裹", "订单号88213"),
             ("停在门口的车是沪A·7K391，挡住了", "沪A·7K391"),
             ("想要的平板是华为 MatePad Pro 13.2，白色", "华为 MatePad Pro 13.2"),
             ("合同由王建国保管", "王建国"),
             ("定于2039年9月22日举行", "2039年9月22日"),
+            ("合同编号HT-2024-沪-0193月底前寄到了。", "合同编号HT-2024-沪-0193"),
+            ("通知是沪建规〔2023〕12号，下月起执行。", "沪建规〔2023〕12号"),
+            ("（2023）京0105民初4471号里写的是押金", "（2023）京0105民初4471号"),
+            ("按民法典第577条押金应当退还。", "民法典第577条"),
+            ("看的是静安路88弄3号602室，朝南。", "静安路88弄3号602室"),
+            ("西荻北3丁目4-5の部屋", "西荻北3丁目4-5"),
         ] {
             assert!(found(text).iter().any(|found| found.contains(name)), "{text}: {:?}", found(text));
         }

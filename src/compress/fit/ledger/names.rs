@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Listed, MAX_TOO_LONG, MIN_NAME, Name};
@@ -163,8 +164,12 @@ impl Fit<'_, '_, '_> {
             }
             let Some(stands) = without_escape(written) else { continue };
             let stands = whole(text, at..at + stands.len());
-            let written =
-                if is_prose(analysis) { as_written(text, at) } else { Some(&text[code(text, stands.clone())]) };
+            let written = match analysis.kind() {
+                _ if is_prose(analysis) => as_written(text, at),
+                Some(Kind::Json | Kind::Table) => cell(text, stands.clone()),
+                _ => None,
+            };
+            let written = written.or_else(|| (!is_prose(analysis)).then(|| &text[code(text, stands.clone())]));
             let written = written.unwrap_or(&text[stands]);
             let at = written.as_ptr().addr() - text.as_ptr().addr();
             let is_of_lines = !is_prose(analysis);
@@ -211,6 +216,24 @@ fn written_from(author: Author, text: &str) -> usize {
 /// Returns whether a text is prose.
 fn is_prose(analysis: &Analysis) -> bool {
     matches!(analysis.kind(), None | Some(Kind::Plain))
+}
+
+/// Most bytes and words of a cell that is a name.
+const MAX_CELL_BYTES: usize = 40;
+const MAX_CELL_WORDS: usize = 5;
+
+/// Returns the cell of a row, or the string in JSON, that a name is in, if it is short: `FR14 2004 1010 0505`, `LM 317 T`.
+fn cell(text: &str, name: Range<usize>) -> Option<&str> {
+    let ends = |c: char| matches!(c, '"' | '|' | '\t' | '\n' | '\\' | ',' | ';');
+    let before = &text[text.ceil_char_boundary(name.start.saturating_sub(MAX_CELL_BYTES))..name.start];
+    let behind = &text[name.end..text.floor_char_boundary(name.end + MAX_CELL_BYTES)];
+    let start = name.start - before.len() + before.rfind(ends)? + 1;
+    let cell = text[start..name.end + behind.find(ends)?].trim();
+    let is_name = cell.len() <= MAX_CELL_BYTES
+        && cell.split(' ').count() <= MAX_CELL_WORDS
+        && !cell.contains("  ")
+        && !cell.contains([':', '=', '{', '[', '<']);
+    Some(cell).filter(|_| is_name)
 }
 
 /// Returns the name around `at` as it was written.
