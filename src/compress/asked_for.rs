@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
 use crate::text::analysis::Form;
-use crate::text::codes::{codes, parts_with};
+use crate::text::codes::{codes, parts_with, parts_with_sign, signs};
 use crate::text::references::Reference;
 use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
@@ -63,6 +63,7 @@ impl Documents {
             self.find_characters(draft, question);
         }
         self.find_likely(draft.entries.len(), question, having);
+        self.find_signs(draft, question);
         self.find_followed(draft, question, cuts_of);
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
@@ -317,6 +318,27 @@ impl Documents {
             }
         }
         self.asked_for.extend(found.into_iter().filter(|found| found.len() <= MOST_PARTS).flatten());
+    }
+
+    /// Finds the few parts that have what the question names by a sign, a letter or a short number: "C++", "No. 5". O(bytes) for each.
+    ///
+    /// Of 40 such names, each in one sentence of a talk of 19,000 tokens, 241, 189 and 90 of 400 were gone at 10, 25 and 50 % without it.
+    fn find_signs(&mut self, draft: &Draft<'_, '_>, question: usize) {
+        let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        for sign in pieces.flat_map(|(piece, _)| signs(draft.text(question, piece))) {
+            let mut found = Vec::new();
+            for (of, place) in self.documents.iter().zip(&self.places) {
+                let Some(block) = place.block.filter(|_| !of.stays && of.message != question) else { continue };
+                let text = draft.text(place.entry, place.piece);
+                found.extend(parts_with_sign(sign, text, &of.analysis).take(MOST_PARTS + 1).map(|part| (block, part)));
+                if found.len() > MOST_PARTS {
+                    break;
+                }
+            }
+            if found.len() <= MOST_PARTS {
+                self.asked_for.extend(found);
+            }
+        }
     }
 
     /// Finds the few parts of what was said that have a Han character of the question, which may be a word of its own ("伞在哪儿？"):

@@ -2,6 +2,7 @@
 
 use crate::select::Asked;
 use crate::select::scoring::Idf;
+use crate::text::codes::signs;
 use crate::text::names::{capitals_beside, names};
 use crate::text::sentences::questions;
 use crate::text::stop_words::names_one;
@@ -22,6 +23,8 @@ pub(super) struct Terms {
     pub(super) names: Vec<u128>,
     /// The terms of each of several questions.
     pub(super) questions: Vec<u128>,
+    /// The signs of a question with their terms, which no text has.
+    pub(super) signs: Vec<(String, u128)>,
     /// Those of names alone.
     weighty: u128,
     pub(super) is_question: bool,
@@ -51,9 +54,13 @@ impl Terms {
                 add(&text[name]);
             }
         }
+        let signs = if is_question { signs(text) } else { Vec::new() };
+        terms.extend(signs.iter().map(|sign| ShortTerm::of_sign(sign)));
         if terms.len() > MAX_TERMS {
             terms.clear();
         }
+        let bit = |sign: &str| terms.iter().position(|term| *term == ShortTerm::of_sign(sign)).map_or(0, |at| 1 << at);
+        let signs: Vec<(String, u128)> = signs.into_iter().map(|sign| (sign.to_owned(), bit(sign))).collect();
         let of = |name: &str| bits_of(&terms, name);
         let mut questions: Vec<u128> =
             if is_question { questions(text).into_iter().map(|range| of(&text[range])).collect() } else { Vec::new() };
@@ -66,12 +73,13 @@ impl Terms {
             ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
         let weighty = names.iter().fold(0, |all, name| all | name);
         names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
+        names.extend(signs.iter().map(|(_, bit)| bit));
         names.retain(|&bits| bits != 0);
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
         let asks = is_question && text.contains(['?', '？']);
-        Self { terms, asked, names, questions, weighty, is_question, asks }
+        Self { terms, asked, names, questions, signs, weighty, is_question, asks }
     }
 
     pub(super) fn all_names(&self) -> u128 {

@@ -22,7 +22,7 @@ use crate::tokens::{TokenCounter, Tokens};
 use super::asked::Terms;
 use super::rating::Rating;
 use super::shown::Shown;
-use super::sources::{SHORT_TEXT, Source, add_codes, sources, string};
+use super::sources::{SHORT_TEXT, Source, add_codes, add_signs, sources, string};
 use crate::compress::compaction::Made;
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
@@ -94,6 +94,7 @@ impl<'s> Search<'s> {
         }
         if terms.is_question {
             add_codes(sources, terms, asked);
+            add_signs(sources, terms);
         }
         let rating = Rating::of(sources, terms);
         // Most messages ask for nothing that is lost: then nobody needs the language.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::codes::{codes, parts_with};
+use crate::text::codes::{codes, parts_with, parts_with_sign};
 use crate::text::rules::normal;
 use crate::text::segments::{self, Class, Kind};
 use crate::text::terms::scan;
@@ -17,6 +17,9 @@ use super::asked::Terms;
 /// Most bytes of a record that is quoted whole: about 200 tokens. And of a function, which is code that somebody asks for.
 const RECORD_BYTES: usize = 800;
 const FUNCTION_BYTES: usize = 4_000;
+
+/// Most parts of a text that may have a code or a sign: what more have is no name.
+const MAX_PARTS: usize = 64;
 
 /// Most bytes of a text that is an answer, and most answers.
 pub(super) const SHORT_TEXT: usize = 400;
@@ -178,13 +181,27 @@ pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &st
     for source in sources.iter_mut().take_while(|_| !unknown.is_empty()) {
         let bare = source.bare.get_or_init(|| normal(source.text));
         for (code, bit) in &unknown {
-            for part in parts_with(code, bare, source.text, &source.analysis) {
-                match source.found.binary_search_by_key(&part, |(part, _)| *part) {
-                    Ok(at) => source.found[at].1 |= bit,
-                    Err(at) => source.found.insert(at, (part, *bit)),
-                }
-            }
+            let parts = parts_with(code, bare, source.text, &source.analysis).take(MAX_PARTS);
+            parts.for_each(|part| add(&mut source.found, part, *bit));
         }
+    }
+}
+
+/// Adds to what `sources` have the signs that are asked for. O(bytes) where there is one.
+pub(super) fn add_signs(sources: &mut [Source<'_>], terms: &Terms) {
+    for (sign, bit) in terms.signs.iter().filter(|(_, bit)| *bit != 0) {
+        for source in &mut *sources {
+            let parts = parts_with_sign(sign, source.text, &source.analysis).take(MAX_PARTS);
+            parts.for_each(|part| add(&mut source.found, part, *bit));
+        }
+    }
+}
+
+/// Adds terms to those of a part, in the order of the parts.
+fn add(found: &mut Vec<(usize, u128)>, part: usize, bits: u128) {
+    match found.binary_search_by_key(&part, |(part, _)| *part) {
+        Ok(at) => found[at].1 |= bits,
+        Err(at) => found.insert(at, (part, bits)),
     }
 }
 
