@@ -163,10 +163,14 @@ impl Quoting {
             None => role.name().to_owned(),
         };
         let counter = self.counter;
-        let max_tokens =
-            if is_meant || lost.defines() { max_tokens } else { max_tokens.min(PASSAGE_TOKENS * parts.len() as u64) };
-        let marks = Marks { language: self.language, archive_path: None };
         let tokens = counter.text(text);
+        let passages = || PASSAGE_TOKENS * parts.len() as u64;
+        let max_tokens = if is_meant || lost.defines() {
+            max_tokens
+        } else {
+            max_tokens.min(passages().max(tokens.share(lost.needs(rating)) + MARK_TOKENS))
+        };
+        let marks = Marks { language: self.language, archive_path: None };
         if tokens <= max_tokens {
             return Some(Quote { heading, is_named_later, text: (*text).to_owned() });
         }
@@ -426,7 +430,12 @@ impl<'t, 's> Lost<'t, 's> {
         let mut parts = Vec::from_iter((part > 0).then_some(part));
         if most > 0 {
             let having = source.found.iter().filter(|(_, found)| others(*found) == most);
-            parts.extend(having.map(|(part, _)| *part).take(MAX_MEANT));
+            let mut having: Vec<usize> = having.map(|(part, _)| *part).collect();
+            if part > 0 {
+                // Each record has such a member: that of the one with the name is next to it.
+                having.sort_by_key(|other| other.abs_diff(part));
+            }
+            parts.extend(having.into_iter().take(MAX_MEANT));
         } else if parts.is_empty() {
             let most = source.found.iter().max_by_key(|(part, found)| (found.count_ones(), Reverse(*part)));
             parts.push(most.map_or(0, |(part, _)| *part));
@@ -438,6 +447,15 @@ impl<'t, 's> Lost<'t, 's> {
 impl Lost<'_, '_> {
     fn defines(&self) -> bool {
         self.parts.iter().any(|&part| self.source.defines(part))
+    }
+
+    /// Returns the share of the text that its best passage needs, or the record of that: of a list of wide records each is one.
+    fn needs(&self, rating: &Rating<'_, '_, '_>) -> f64 {
+        let Source { text, analysis, .. } = self.source;
+        let best = self.parts.first();
+        let record = best.and_then(|&part| self.source.record(part, rating.terms)).map_or(0, |record| record.len());
+        let part = best.map_or(0, |&part| analysis.parts[part].bytes as usize);
+        f64::from(count(record.max(part) + PARENT_BYTES) / (FILLED * count(text.len().max(1))))
     }
 
     /// Returns how many shares of the room it has.
@@ -504,30 +522,37 @@ impl Lost<'_, '_> {
             let with_parents = std::iter::successors(Some(part), |&part| analysis.parent(part));
             let new: Vec<usize> = with_parents.take_while(|&part| !keeps[part]).collect();
             let bytes = count(new.iter().map(|&part| parts[part].bytes as usize).sum());
-            if bytes <= left {
+            let fits = bytes <= left;
+            if fits {
                 for part in new {
                     keeps[part] = true;
                 }
                 left -= bytes;
             }
+            fits
         };
         if let Some(&best) = self.parts.first() {
-            keep(best);
-            self.with_other_words(rating, best).into_iter().for_each(&mut keep);
-            (best..parts.len()).take(FOLLOWING).for_each(&mut keep);
+            if !keep(best) {
+                // What stands around it says nothing of it.
+                return String::new();
+            }
+            self.with_other_words(rating, best)
+                .into_iter()
+                .chain((best..parts.len()).take(FOLLOWING))
+                .for_each(|part| _ = keep(part));
         }
-        self.parts.iter().for_each(|&part| keep(part));
+        self.parts.iter().for_each(|&part| _ = keep(part));
         for record in self.parts.iter().filter_map(|&part| self.source.record(part, rating.terms)) {
-            analysis.parts_in(&record).for_each(&mut keep);
+            analysis.parts_in(&record).for_each(|part| _ = keep(part));
         }
         for (before, behind) in [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)] {
             for &part in &self.parts {
                 let around = [part.checked_sub(before).filter(|_| before > 0), Some(part + behind)];
-                around.into_iter().flatten().filter(|&at| at < parts.len()).for_each(&mut keep);
+                around.into_iter().flatten().filter(|&at| at < parts.len()).for_each(|part| _ = keep(part));
             }
         }
         if self.is_meant {
-            (0..parts.len()).for_each(&mut keep);
+            (0..parts.len()).for_each(|part| _ = keep(part));
         }
         analysis.excerpt(text, &|part| keeps[part], marks)
     }
@@ -544,7 +569,11 @@ const MAX_MEANT: usize = 3;
 
 /// Returns whether a quote has more than marks.
 fn says_something(quote: &str) -> bool {
-    quote.lines().any(|line| !line.trim().is_empty() && read_gap(line.trim()).is_none())
+    // In JSON marks are members and rows.
+    let lines = quote.lines().map(|line| line.trim_matches([' ', ',', '{', '}']));
+    lines
+        .filter(|line| !matches!(*line, "" | "[" | "]"))
+        .any(|line| !line.starts_with("\"…") && read_gap(line).is_none())
 }
 
 /// Shares of the room for a function that is asked for.
@@ -560,6 +589,10 @@ const MEMBER_BYTES: f32 = 40.0;
 const FOLLOWING: usize = 3;
 /// Shares of the room that are tried.
 const SHARES: [f32; 3] = [1.0, 0.6, 0.35];
+
+/// Bytes of what a passage stands under, and tokens of the marks around it.
+const PARENT_BYTES: usize = 64;
+const MARK_TOKENS: Tokens = Tokens(64);
 
 /// Share of its room that a quote fills: the rest is for marks, and for parts of more tokens than others.
 const FILLED: f32 = 0.8;

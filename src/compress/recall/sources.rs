@@ -14,8 +14,8 @@ use crate::text::terms::scan;
 
 use super::asked::Terms;
 
-/// Most bytes of a record that is quoted whole: about 200 tokens. And of a function, which is code that somebody asks for.
-const RECORD_BYTES: usize = 800;
+/// Most bytes of a record that is quoted whole: about 400 tokens. And of a function, which is code that somebody asks for.
+const RECORD_BYTES: usize = 1_600;
 const FUNCTION_BYTES: usize = 4_000;
 
 /// Most parts of a text that may have a code or a sign: what more have is no name.
@@ -87,6 +87,9 @@ impl Source<'_> {
         let defines = self.defines(part);
         let is_record = self.role == Role::Tool || self.analysis.is_material() || defines;
         let (_, range) = self.analysis.byte_ranges().nth(part).filter(|_| is_record)?;
+        if let Some(record) = self.json_record(part) {
+            return Some(record).filter(|record| record.len() <= RECORD_BYTES);
+        }
         let mut at = None;
         scan(&self.text[range.clone()], |term, start| {
             at = at.or_else(|| terms.asked.contains(term.short().as_word()).then_some(range.start + start));
@@ -95,6 +98,15 @@ impl Source<'_> {
         let start = record.end - self.text[record.clone()].trim_start().len();
         let most = if defines { FUNCTION_BYTES } else { RECORD_BYTES };
         Some(start..start + self.text[start..record.end].trim_end().len()).filter(|record| record.len() <= most)
+    }
+
+    /// Returns the bytes of the record that a part of a result in JSON is in.
+    fn json_record(&self, part: usize) -> Option<Range<usize>> {
+        let parts = self.analysis.json_record(part).filter(|_| !self.is_arguments)?;
+        let mut ranges = self.analysis.byte_ranges().map(|(_, range)| range);
+        let first = ranges.nth(*parts.first()?)?;
+        let last = if parts.len() > 1 { ranges.nth(parts.len() - 2)? } else { first.clone() };
+        Some(first.start..last.end)
     }
 
     /// Returns whether the user asks in a part.

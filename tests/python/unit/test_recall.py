@@ -162,6 +162,47 @@ def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
     assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
 
 
+def order(number: int, draw: random.Random) -> dict[str, Any]:
+    """Return an order as a shop's tool shows it."""
+    items = [
+        {"sku": f"Q{draw.randrange(10**5):05}", "title": draw.choice(ENGLISH), "qty": item}
+        for item in range(1, draw.randint(2, 5))
+    ]
+    return {
+        "order_id": f"SO-{number}",
+        "placed": f"2026-0{draw.randint(1, 6)}-{draw.randint(10, 28)}T10:00:00Z",
+        "status": draw.choice(["paid", "packed", "shipped", "refunded"]),
+        "customer": {"name": draw.choice(ENGLISH), "email": f"{number}@mail.example"},
+        "ship_to": {"street": f"{draw.randrange(99)} Osprey Road", "city": draw.choice(ENGLISH)},
+        "items": items,
+        "carrier": draw.choice(["DHL", "UPS", "GLS"]),
+        "tracking": f"JG{draw.randrange(10**10):010}",
+    }
+
+
+@pytest.mark.parametrize("indent", [2, None])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_wide_record_says_is_quoted_by_its_name(seed: int, indent: int | None) -> None:
+    draw = random.Random(seed)
+    orders = [order(52_000 + 97 * at, draw) for at in range(36)]
+    history = run("", 160, seed)
+    put_call(history, 40, "list_orders", {"year": "2026"}, json.dumps(orders, indent=indent))
+    one = orders[draw.randrange(36)]
+    question = f"What is the tracking number of {one['order_id']}?"
+    sent = compress_messages(asked(history, question), WINDOW)
+    assert one["tracking"] in str(sent[-2]["content"])
+
+
+@pytest.mark.parametrize(
+    ("sign", "question"),
+    [("C++", "What was it about C++ again?"), ("No. 5", "No. 5?"), ("π", "Who sent π?")],
+)
+def test_a_sign_is_found(sign: str, question: str) -> None:
+    said = f"They hired Ottilie for {sign} in May."
+    sent = compress_messages(asked(run(said), question), WINDOW)
+    assert said in str(sent[-2]["content"])
+
+
 @pytest.mark.parametrize(
     ("code", "question"),
     [
