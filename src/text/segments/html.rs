@@ -2,6 +2,7 @@
 
 use memchr::memchr;
 
+use super::headings::Headed;
 use super::severity::{Level, Scan};
 use super::units::Unit;
 use super::{Class, log};
@@ -46,6 +47,27 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
         .collect();
     log::edges(&mut classes, (1, 1));
     classes
+}
+
+/// Returns the tables of a page: the units that name the columns, and those below up to the end of the table or the next names. O(n).
+pub fn tables(text: &str, units: &[Unit]) -> Vec<Headed> {
+    let mut tables: Vec<Headed> = Vec::new();
+    let mut is_open = false;
+    for (unit, of) in units.iter().enumerate() {
+        let source = of.of(text);
+        let names_columns = has_tag(source, &["th"]);
+        match tables.last_mut().filter(|_| is_open) {
+            Some(table) if names_columns && table.heading.end == unit => {
+                (table.heading.end, table.rows) = (unit + 1, unit + 1..unit + 1);
+            }
+            Some(table) if !names_columns => table.rows.end = unit + 1,
+            _ if names_columns => tables.push(Headed { heading: unit..unit + 1, rows: unit + 1..unit + 1 }),
+            _ => {}
+        }
+        is_open = (is_open || names_columns) && !source.contains("</table");
+    }
+    tables.retain(|table| !table.rows.is_empty());
+    tables
 }
 
 fn tag_name(tag: &str) -> &str {

@@ -39,8 +39,10 @@ use super::partners::Rows;
 use super::terms::Terms;
 
 use detect::Says;
+use headings::Headed;
 use parents::Parents;
 use records::Records;
+use units::Unit;
 
 pub use log::is_hit;
 pub use mail::SUBJECTS;
@@ -251,15 +253,15 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        let may_have_tables = matches!(form.kind, Kind::Plain | Kind::Log | Kind::Table);
-        let mut headed = if may_have_tables { headings::headings(text, &units) } else { Vec::new() };
+        let mut headed = tables(form.kind, text, &units);
         for line in headed.iter().flat_map(|table| table.heading.clone()) {
             if scans[line].words > 0 {
                 classes[line] = classes[line].or(Class::Header);
             }
         }
         let groups = headings::groups(text, &units, &headed);
-        let named = if is_unstructured { records.named(text, &units) } else { of_diff };
+        let has_named = is_unstructured || form.kind == Kind::Html;
+        let named = if has_named { records.named(text, &units) } else { of_diff };
         let mut starts: Vec<usize> = named.iter().map(|record| record.units.start).collect();
         starts.extend(groups.iter().flat_map(|group| [group.heading.start, group.heading.end]));
         headed.extend(groups);
@@ -349,6 +351,15 @@ impl Segments {
         };
         excerpt.push_str(&text[covered.len()..]);
         excerpt
+    }
+}
+
+/// Returns the tables of a text, each with what names its columns.
+fn tables(kind: Kind, text: &str, units: &[Unit]) -> Vec<Headed> {
+    match kind {
+        Kind::Html => html::tables(text, units),
+        Kind::Plain | Kind::Log | Kind::Table => headings::headings(text, units),
+        _ => Vec::new(),
     }
 }
 

@@ -73,7 +73,11 @@ impl Parents {
             Kind::Code if is_code => Some(Form::Code),
             Kind::Table => return Self::of_table(text, pieces),
             Kind::Code | Kind::Plain | Kind::Log => {
-                form(all_lines()).or_else(|| records.is_empty().then_some(Form::Text))
+                // Keys below which nothing stands are those of records.
+                let is_nested = || all_lines().any(|line| line.starts_with([' ', '\t', '-']));
+                let form = form(all_lines());
+                let form = form.filter(|form| *form != Form::Keys || records.is_empty() || is_nested());
+                form.or_else(|| records.is_empty().then_some(Form::Text))
             }
             _ => None,
         };
@@ -400,6 +404,35 @@ mod tests {
             let short = short(text, &[wanted]);
             assert!(parents.iter().all(|parent| short.contains(parent)) && !short.contains(others), "{short}");
         }
+    }
+
+    #[test]
+    fn a_value_stands_under_the_name_of_its_record_and_the_names_of_its_columns() {
+        let owners = ["Carmen Hashimoto", "Nikhil Larsen", "Ines Adler", "Bodhi Novak"];
+        let cities = ["Porto", "Lyon", "Graz", "Oslo", "Bern", "Cork", "Turku", "Gent"];
+        let keys = lines(|i| {
+            let (owner, city) = (owners[i % 4], cities[i]);
+            format!(
+                "account: Heron Glass {i}\ncity: {city}\nowner: {owner}\nterms: net {}0\nbalance: {i}184.10\n\n",
+                i + 1
+            )
+        });
+        let tags = lines(|i| {
+            let (owner, city) = (owners[i % 4], cities[i]);
+            format!(
+                "<account>\n  <name>Heron Glass {i}</name>\n  <city>{city}</city>\n  <owner>{owner}</owner>\n  <balance>{i}184.10</balance>\n</account>\n"
+            )
+        });
+        let tags = format!("<?xml version=\"1.0\"?>\n<accounts>\n{tags}</accounts>\n");
+        for text in [keys, tags] {
+            let short = short(&text, &["5184.10"]);
+            assert!(short.contains("Heron Glass 5") && short.matches("Heron").count() == 1, "{short}");
+        }
+        let rows = lines(|i| format!("<tr><td>{i} Osprey Road</td><td>{}</td><td>{i}646</td></tr>\n", i % 4));
+        let head = "<tr><th>address</th><th>rooms</th><th>rent</th></tr>";
+        let page = format!("<html><body>\n<table>\n{head}\n{rows}</table>\n<p>Ask for more.</p>\n</body></html>\n");
+        assert!(short(&page, &["5646"]).contains(head), "{}", short(&page, &["5646"]));
+        assert!(!short(&page, &["Ask"]).contains(head));
     }
 
     #[test]
