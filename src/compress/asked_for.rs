@@ -15,6 +15,7 @@ use crate::text::segments::{self, Kind};
 use crate::text::sentences::{QUESTION_BYTES, questions, sentences};
 use crate::text::stop_words::names_one;
 use crate::text::terms::{ShortTerm, is_han, scan};
+use crate::tools::refers_back;
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
@@ -40,6 +41,9 @@ const MOST_LIKELY: usize = 2;
 
 /// A message with more questions is a task.
 const MOST_QUESTIONS: usize = 4;
+
+/// Most results of the last round that refer back to earlier ones: more are a loop.
+const MOST_REFERRING: usize = 8;
 
 /// A term in more parts is the subject of the conversation.
 const MOST_PARTS: usize = 4;
@@ -82,13 +86,13 @@ impl Documents {
         self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
     }
 
-    /// Puts the results first that those of the last round only refer back to: "File unchanged since last read". O(messages) for each of
-    /// these.
+    /// Puts the results first that the newest of the last round only refer back to: "File unchanged since last read". O(messages).
     pub(super) fn find_referred_to(&mut self, draft: &Draft<'_, '_>, protection: &Protection) {
         let result = |entry: usize| Some((entry, draft.call(entry)?, draft.message(entry)?.texts().next()?));
         let is_result = |entry: &usize| draft.is_result(*entry) && draft.entries[*entry].dropped.is_none();
         let last = protection.last_user.map_or(0, |last| last + 1)..draft.entries.len();
-        for (entry, call, says) in last.filter(is_result).filter_map(result) {
+        let newest = last.rev().filter(is_result).filter_map(result).filter(|(.., says)| refers_back(says));
+        for (entry, call, says) in newest.take(MOST_REFERRING) {
             let earlier = (0..entry).rev().filter(is_result).filter_map(result);
             let Some(meant) = referred_to(call, says, earlier) else { continue };
             match self.places.iter().find(|place| place.entry == meant).map(|place| place.block) {

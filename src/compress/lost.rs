@@ -79,8 +79,9 @@ pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
         each_said(message, |text| {
             let outer = names(text, &mut said);
             let is_gone = |name: &Range<usize>| {
-                let inner = |other: &Range<usize>| name.start <= other.start && other.end <= name.end;
-                outer.iter().any(inner) || !has_name(&text[name.clone()])
+                let first = outer.partition_point(|other| other.start < name.start);
+                let has_gone = outer.get(first).is_some_and(|other| other.end <= name.end);
+                has_gone || !has_name(&text[name.clone()])
             };
             // In rows a space may part two cells.
             let may_be = |name: &str| !is_result(message) || !name.contains(' ');

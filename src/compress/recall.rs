@@ -22,6 +22,7 @@ use crate::text::envelope;
 use crate::text::rules::typed;
 use crate::text::sentences::QUESTION_BYTES;
 use crate::tokens::{REPLY, Tokens};
+use crate::tools::refers_back;
 
 use super::compaction::{CompactionStep, Made};
 use super::digest::Digest;
@@ -36,6 +37,9 @@ use restored::restored;
 const SHARE: f64 = 0.15;
 const MIN_TOKENS: Tokens = Tokens(200);
 const MAX_TOKENS: Tokens = Tokens(2_000);
+
+/// Results behind a step that refer back to earlier ones, at most: more are a loop. Each is looked for in all messages before it.
+const MOST_RESTORED: usize = 16;
 
 /// Tokens that are left to what stands above the quotes where room is short.
 const HEADINGS: Tokens = Tokens(80);
@@ -104,7 +108,8 @@ impl Quotes {
 }
 
 impl Recalls {
-    /// Finds the quotes for each message of the user behind a step, and for results that refer back; `tokens` are those of the messages as they arrived.
+    /// Finds the quotes for each message of the user behind a step, and for results that refer back; `tokens` are those of the messages as
+    /// they arrived.
     ///
     /// O(terms before the step) for each message of the user that is new.
     pub(super) fn of(
@@ -125,7 +130,7 @@ impl Recalls {
         let (mut used, mut quotes) = (request.tools_tokens() + REPLY + system + made.tokens, Tokens::ZERO);
         let messages = view[step.at..].iter().filter(|message| message.role == Role::User).count();
         let is_exceeded = |used: Tokens, quotes: Tokens| used <= budget && used + quotes > budget;
-        let (mut digest, mut search) = (Digest::default(), None);
+        let (mut digest, mut search, mut restorable) = (Digest::default(), None, MOST_RESTORED);
         for index in (from..view.len()).filter(|index| !is_system(index)) {
             let message = &view[index];
             if message.role == Role::Assistant && index > step.at && this.exceeded_at.is_none() {
@@ -138,7 +143,8 @@ impl Recalls {
                 digest.message(message);
             }
             let text = match (message.role, last) {
-                (Role::Tool, _) => {
+                (Role::Tool, _) if restorable > 0 && message.texts().any(refers_back) => {
+                    restorable -= 1;
                     restored(view, index, (step.at, made), of_free(request.one_result_tokens()), request)
                 }
                 (_, Some(last)) if is_own(message) => {

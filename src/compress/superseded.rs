@@ -213,17 +213,19 @@ pub fn referred_to<'m, T>(
     if !refers_back(result) {
         return None;
     }
+    let name = |call: &ToolCall<'_>| call.name.as_ref().map(|name| name.as_str().to_owned());
     let asked = |call: &ToolCall<'_>| {
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
         let values: Option<Value> = serde_json::from_str(arguments).ok();
         let path = values.as_ref().and_then(path_in).map(str::to_owned);
-        (call.name.as_ref().map(|name| name.as_str().to_owned()), path, canonical(arguments, values))
+        (path, canonical(arguments, values))
     };
-    let (name, path, arguments) = asked(call);
-    let shown = earlier.filter(|(_, _, text)| !refers_back(text) && !has_failed(text));
-    let calls = shown.map(|(found, of, _)| (found, asked(of))).filter(|(_, of)| of.0 == name);
-    let same = calls.clone().find(|(_, of)| of.2 == arguments);
-    same.or_else(|| calls.clone().find(|(_, of)| path.is_some() && of.1 == path)).map(|(found, _)| found)
+    let (tool, (path, arguments)) = (name(call), asked(call));
+    let of_tool = earlier.filter(|(_, of, _)| name(of) == tool);
+    let shown = of_tool.filter(|(_, _, text)| !refers_back(text) && !has_failed(text));
+    let calls = shown.map(|(found, of, _)| (found, asked(of)));
+    let same = calls.clone().find(|(_, of)| of.1 == arguments);
+    same.or_else(|| calls.clone().find(|(_, of)| path.is_some() && of.0 == path)).map(|(found, _)| found)
 }
 
 /// Longer arguments are compared byte by byte.

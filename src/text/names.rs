@@ -235,11 +235,8 @@ fn with_parts(text: &str, name: Range<usize>) -> Range<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric();
     let mut end = name.end;
     while let Some(rest) = text[end..].strip_prefix('-') {
-        let behind = rest.trim_start_matches(is_han);
-        let Some(next) = behind.strip_prefix('-').filter(|_| (1..=MAX_HAN * 3).contains(&(rest.len() - behind.len())))
-        else {
-            break;
-        };
+        let han: usize = rest.chars().take(MAX_HAN).take_while(|&c| is_han(c)).map(char::len_utf8).sum();
+        let Some(next) = rest[han..].strip_prefix('-').filter(|_| han > 0) else { break };
         let left = next.trim_start_matches(|c: char| is_word(c) || c == '-').len();
         if left == next.len() {
             break;
