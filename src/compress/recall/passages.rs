@@ -246,7 +246,9 @@ impl<'t, 's> Found<'_, 't, 's> {
                     .is_none_or(|record| self.shown.has(source.message, &source.text[record]))
                 && self.shows_other_words(source, part);
             let answers = if self.is_set { Vec::new() } else { source.answers(self.sources) };
-            let is_lost = |answer: &&Source<'_>| !self.shown.has(answer.message, answer.text.trim());
+            let is_lost = |answer: &&Source<'_>| {
+                !answer.text.trim().is_empty() && !self.shown.has(answer.message, answer.text.trim())
+            };
             let lost: Vec<&Source<'_>> = answers.iter().copied().filter(is_lost).collect();
             let groups = self.groups();
             let has_room = |group: usize| groups.len() < max_groups || groups.contains(&group);
@@ -454,7 +456,8 @@ impl Lost<'_, '_> {
         let Source { text, analysis, .. } = self.source;
         let best = self.parts.first();
         let record = best.and_then(|&part| self.source.record(part, rating.terms)).map_or(0, |record| record.len());
-        let part = best.map_or(0, |&part| analysis.parts[part].bytes as usize);
+        // An empty text has no part.
+        let part = best.and_then(|&part| analysis.parts.get(part)).map_or(0, |part| part.bytes as usize);
         f64::from(count(record.max(part) + PARENT_BYTES) / (FILLED * count(text.len().max(1))))
     }
 

@@ -162,6 +162,22 @@ def test_what_stands_below_the_name_is_quoted_with_it(question: str) -> None:
     assert f"settlement = {481_516 + 97 * 9 + 20}" in str(sent[-2]["content"])
 
 
+@pytest.mark.parametrize("question", ["Open orlazen.yaml once more.", "What is in orlazen.yaml?"])
+def test_an_empty_text_beside_a_call_is_no_answer(question: str) -> None:
+    history = run("", 160)
+    history[20:20] = [
+        {"role": "user", "content": "Read orlazen.yaml, please."},
+        {"role": "assistant", "content": "Done (request 3)."},
+        {"role": "user", "content": "Go on with the notes."},
+    ]
+    put_call(history, 21, "read_file", {"path": "orlazen.yaml"}, prose(random.Random(0), 30))
+    history[21]["content"] = ""
+    sent = compress_messages(asked(history, question), WINDOW)
+    quotes = str(sent[-2]["content"])
+    assert "read_file orlazen.yaml:\n> " in quotes
+    assert not any(line.startswith("assistant:") for line in quotes.splitlines()[3:-1])
+
+
 def order(number: int, draw: random.Random) -> dict[str, Any]:
     """Return an order as a shop's tool shows it."""
     items = [
