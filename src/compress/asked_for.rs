@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
-use crate::text::analysis::Form;
+use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with, parts_with_sign, signs};
 use crate::text::references::Reference;
 use crate::text::rules::normal;
@@ -92,9 +92,9 @@ impl Documents {
         let is_result = |entry: &usize| draft.is_result(*entry) && draft.entries[*entry].dropped.is_none();
         let last = protection.last_user.map_or(0, |last| last + 1)..draft.entries.len();
         let newest = last.rev().filter(is_result).filter_map(result).filter(|(.., says)| refers_back(says));
-        for (entry, call, says) in newest.take(MOST_REFERRING) {
+        for (entry, call, _) in newest.take(MOST_REFERRING) {
             let earlier = (0..entry).rev().filter(is_result).filter_map(result);
-            let Some(meant) = referred_to(call, says, earlier) else { continue };
+            let Some(meant) = referred_to(call, earlier) else { continue };
             match self.places.iter().find(|place| place.entry == meant).map(|place| place.block) {
                 Some(Some(block)) => {
                     let document = self.blocks[block].document;
@@ -330,19 +330,31 @@ impl Documents {
     fn find_signs(&mut self, draft: &Draft<'_, '_>, question: usize) {
         let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
         for sign in pieces.flat_map(|(piece, _)| signs(draft.text(question, piece))) {
-            let mut found = Vec::new();
-            for (of, place) in self.documents.iter().zip(&self.places) {
-                let Some(block) = place.block.filter(|_| !of.stays && of.message != question) else { continue };
-                let text = draft.text(place.entry, place.piece);
-                found.extend(parts_with_sign(sign, text, &of.analysis).take(MOST_PARTS + 1).map(|part| (block, part)));
-                if found.len() > MOST_PARTS {
-                    break;
-                }
-            }
-            if found.len() <= MOST_PARTS {
-                self.asked_for.extend(found);
+            let having = |_, text: &str, analysis: &Analysis| {
+                parts_with_sign(sign, text, analysis).take(MOST_PARTS + 1).collect()
+            };
+            let found = self.few_parts(draft, question, having);
+            self.asked_for.extend(found);
+        }
+    }
+
+    /// Returns the parts of other messages than the question that `having` finds in their texts, by their authors; none where they are many.
+    fn few_parts(
+        &self,
+        draft: &Draft<'_, '_>,
+        question: usize,
+        having: impl Fn(Author, &str, &Analysis) -> Vec<usize>,
+    ) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for (of, place) in self.documents.iter().zip(&self.places) {
+            let Some(block) = place.block.filter(|_| !of.stays && of.message != question) else { continue };
+            let parts = having(of.author, draft.text(place.entry, place.piece), &of.analysis);
+            found.extend(parts.into_iter().map(|part| (block, part)));
+            if found.len() > MOST_PARTS {
+                return Vec::new();
             }
         }
+        found
     }
 
     /// Finds the few parts of what was said that have a Han character of the question, which may be a word of its own ("伞在哪儿？"):
@@ -354,22 +366,13 @@ impl Documents {
         let characters: BTreeSet<String> =
             texts.flat_map(str::chars).filter(|&c| is_han(c)).map(String::from).collect();
         for character in characters {
-            let mut found = Vec::new();
-            for (of, place) in self.documents.iter().zip(&self.places) {
-                let is_said = matches!(of.author, Author::User | Author::Assistant);
-                let Some(block) = place.block.filter(|_| is_said && !of.stays && of.message != question) else {
-                    continue;
-                };
-                let text = draft.text(place.entry, place.piece);
+            let having = |author, text: &str, analysis: &Analysis| match author {
                 // As such a character is, so it is in the bare text.
-                found.extend(parts_with(&character, text, text, &of.analysis).map(|part| (block, part)));
-                if found.len() > MOST_PARTS {
-                    break;
-                }
-            }
-            if found.len() <= MOST_PARTS {
-                self.asked_for.extend(found);
-            }
+                Author::User | Author::Assistant => parts_with(&character, text, text, analysis).collect(),
+                _ => Vec::new(),
+            };
+            let found = self.few_parts(draft, question, having);
+            self.asked_for.extend(found);
         }
     }
 

@@ -143,7 +143,7 @@ impl Recalls {
                 digest.message(message);
             }
             let text = match (message.role, last) {
-                (Role::Tool, _) if restorable > 0 && message.texts().any(refers_back) => {
+                (Role::Tool, _) if restorable > 0 && message.texts().next().is_some_and(refers_back) => {
                     restorable -= 1;
                     restored(view, index, (step.at, made), of_free(request.one_result_tokens()), request)
                 }

@@ -204,24 +204,20 @@ fn text_of<'m>(message: &'m Message<'_>) -> Option<&'m str> {
     }
 }
 
-/// Returns which of some earlier results, newest first, a result refers back to: that of the same call, else of one with the same file.
+/// Returns which of some earlier results, newest first, the result of a call means that [refers back](refers_back): that of the same call,
+/// else of one with the same file.
 pub fn referred_to<'m, T>(
     call: &ToolCall<'_>,
-    result: &str,
     earlier: impl Iterator<Item = (T, &'m ToolCall<'m>, &'m str)> + Clone,
 ) -> Option<T> {
-    if !refers_back(result) {
-        return None;
-    }
-    let name = |call: &ToolCall<'_>| call.name.as_ref().map(|name| name.as_str().to_owned());
     let asked = |call: &ToolCall<'_>| {
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
         let values: Option<Value> = serde_json::from_str(arguments).ok();
         let path = values.as_ref().and_then(path_in).map(str::to_owned);
         (path, canonical(arguments, values))
     };
-    let (tool, (path, arguments)) = (name(call), asked(call));
-    let of_tool = earlier.filter(|(_, of, _)| name(of) == tool);
+    let (tool, (path, arguments)) = (call.name.as_ref().map(Text::as_str), asked(call));
+    let of_tool = earlier.filter(|(_, of, _)| of.name.as_ref().map(Text::as_str) == tool);
     let shown = of_tool.filter(|(_, _, text)| !refers_back(text) && !has_failed(text));
     let calls = shown.map(|(found, of, _)| (found, asked(of)));
     let same = calls.clone().find(|(_, of)| of.1 == arguments);

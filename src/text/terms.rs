@@ -7,6 +7,8 @@
 
 mod escaped;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::estimate::index;
 
 use super::bytes::{
@@ -108,9 +110,7 @@ impl ShortTerm {
 
     /// Returns a term for what is none in a text: a sign.
     pub fn of_sign(sign: &str) -> Self {
-        let [low, high] =
-            [0, 32].map(|shift| xxhash_rust::xxh3::xxh3_64(sign.as_bytes()) >> shift & u64::from(u32::MAX));
-        Self(u32::try_from(low ^ high).unwrap_or_default() & !7 | TermKind::Word as u32)
+        Term::new(xxh3_64(sign.as_bytes()), TermKind::Word).short()
     }
 
     /// Returns its hash; the low bits are the best.

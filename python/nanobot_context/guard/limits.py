@@ -392,14 +392,15 @@ def _explained(counts: Sequence[tuple[str, int, int, int]], lesson: Lesson) -> t
 
 def _read(file: Path) -> dict[str, Lesson]:
     def parse(given: dict[str, Any]) -> dict[str, Lesson]:
-        lessons, left_out = {}, []
+        lessons: dict[str, Lesson] = {}
+        left_out = None
         for name, known in given["models"].items():
             try:
                 lessons[_without_key(name)] = _lesson(**known)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                left_out.append((name, error))
+                left_out = left_out or ReadInPart(lessons, name, error)
         if left_out:
-            raise ReadInPart(lessons, *left_out[0])
+            raise left_out
         return lessons
 
     empty: dict[str, Lesson] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,20 @@ from nanobot_context.settings.kinds import show
 SETTINGS_FILE = "nanobot-context.json"
 
 
-def read_json_object(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path, repeated: list[str] | None = None) -> dict[str, Any]:
     """Return the JSON object in `path`; empty when there is no such file.
+
+    Adds to `repeated` the keys that stand twice in an object, of which the last one counts.
 
     Raises:
         SettingsError: The file cannot be read or holds something else.
     """
     try:
         # Windows editors write a byte order mark.
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        data = json.loads(
+            text, object_pairs_hook=partial(_object, [] if repeated is None else repeated)
+        )
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -34,21 +40,10 @@ def read_json_object(path: Path) -> dict[str, Any]:
     return data
 
 
-def repeated_keys(path: Path) -> list[str]:
-    """Return the keys that stand twice in an object of the JSON file `path`: the last one counts.
-
-    Empty where it cannot be read: `read_json_object` says so.
-    """
-    repeated: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        repeated.extend(key for key in dict.fromkeys(keys) if keys.count(key) > 1)
-        return dict(pairs)
-
-    with suppress(OSError, ValueError, RecursionError):
-        json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=note)
-    return repeated
+def _object(repeated: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    times = Counter(key for key, _ in pairs)
+    repeated += [key for key in times if times[key] > 1]
+    return dict(pairs)
 
 
 def model_presets_of(own: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from nanobot_context.settings.config_files import (
     agent_defaults_of,
     model_presets_of,
     read_json_object,
-    repeated_keys,
 )
 from nanobot_context.settings.names import (
     ENV_PREFIX,
@@ -96,6 +95,7 @@ def _load(
     own = read_json_object(config)
     agent_defaults = agent_defaults_of(own, config)
     variables = os.environ if environ is None else environ
+    repeated: list[str] = []
     places = (
         Place(
             {key: agent_defaults[key] for key in agent_defaults if key not in NANOBOT_OWN_KEYS},
@@ -104,7 +104,11 @@ def _load(
             where=str(config),
             is_shared=True,
         ),
-        Place(read_json_object(settings_file), json_names(KINDS), where=str(settings_file)),
+        Place(
+            read_json_object(settings_file, repeated),
+            json_names(KINDS),
+            where=str(settings_file),
+        ),
         Place(
             {
                 key: text
@@ -120,7 +124,7 @@ def _load(
     found: dict[str, tuple[Any, str]] = {}
     for place in places:
         found |= place.read(problems)
-    for key in repeated_keys(settings_file):
+    for key in repeated:
         problem = f"`{key}` stands there twice (in `{settings_file}`): the last one counts"
         leave_out(SettingsError(problem, path=key), None, problems)
     values = {name: value for name, (value, _) in found.items()}

@@ -215,12 +215,12 @@ impl Fit<'_, '_, '_> {
     /// Takes the record of a part that stands out: which host or file it is of, the frames of a leak.
     fn take_record(&self, selector: &mut Selector<'_>, limit: f32, block: usize, part: usize) {
         let Some(analysis) = &self.before[block].analysis else { return };
-        let ranges: Vec<Range<usize>> = analysis.byte_ranges().map(|(_, range)| range).collect();
-        let record = segments::record_near(self.before(block), ranges[part].start, BEFORE_RECORD);
+        let Some((_, range)) = analysis.byte_ranges().nth(part) else { return };
+        let record = segments::record_near(self.before(block), range.start, BEFORE_RECORD);
         let Some(record) = record.filter(|record| record.len() <= MAX_RECORD_BYTES) else { return };
-        let first = ranges.partition_point(|range| range.end <= record.start);
-        let last = ranges.partition_point(|range| range.start < record.end);
-        selector.take_within(limit, |selector| (first..last).for_each(|part| selector.take_part(block, part)));
+        selector.take_within(limit, |selector| {
+            analysis.parts_in(&record).for_each(|part| selector.take_part(block, part));
+        });
     }
 
     /// Takes the parts of results in a group whose class counts, where these are few; returns them with their blocks.

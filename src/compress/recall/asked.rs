@@ -54,13 +54,14 @@ impl Terms {
                 add(&text[name]);
             }
         }
-        let signs = if is_question { signs(text) } else { Vec::new() };
-        terms.extend(signs.iter().map(|sign| ShortTerm::of_sign(sign)));
+        let signs = (terms.len()..).zip(if is_question { signs(text) } else { Vec::new() });
+        let signs: Vec<(usize, &str)> = signs.collect();
+        terms.extend(signs.iter().map(|(_, sign)| ShortTerm::of_sign(sign)));
         if terms.len() > MAX_TERMS {
             terms.clear();
         }
-        let bit = |sign: &str| terms.iter().position(|term| *term == ShortTerm::of_sign(sign)).map_or(0, |at| 1 << at);
-        let signs: Vec<(String, u128)> = signs.into_iter().map(|sign| (sign.to_owned(), bit(sign))).collect();
+        let known = signs.into_iter().filter(|(at, _)| *at < terms.len());
+        let signs: Vec<(String, u128)> = known.map(|(at, sign)| (sign.to_owned(), 1 << at)).collect();
         let of = |name: &str| bits_of(&terms, name);
         let mut questions: Vec<u128> =
             if is_question { questions(text).into_iter().map(|range| of(&text[range])).collect() } else { Vec::new() };

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::iter;
 use std::ops::Range;
 
 use crate::conversation::{request_index, spoken};
@@ -164,11 +165,11 @@ impl Quoting {
         };
         let counter = self.counter;
         let tokens = counter.text(text);
-        let passages = || PASSAGE_TOKENS * parts.len() as u64;
         let max_tokens = if is_meant || lost.defines() {
             max_tokens
         } else {
-            max_tokens.min(passages().max(tokens.share(lost.needs(rating)) + MARK_TOKENS))
+            let needed = tokens.share(lost.needs(rating)) + MARK_TOKENS;
+            max_tokens.min(needed.max(PASSAGE_TOKENS * parts.len() as u64))
         };
         let marks = Marks { language: self.language, archive_path: None };
         if tokens <= max_tokens {
@@ -520,42 +521,34 @@ impl Lost<'_, '_> {
         let parts = &analysis.parts;
         let mut left = count(text.len()) * share * FILLED;
         let mut keeps = vec![false; parts.len()];
-        let mut keep = |part: usize| {
+        let near = self.parts.first().into_iter().flat_map(|&best| {
+            let other_words = self.with_other_words(rating, best).into_iter();
+            iter::once(best).chain(other_words).chain((best..parts.len()).take(FOLLOWING))
+        });
+        let records = self.parts.iter().filter_map(|&part| self.source.record(part, rating.terms));
+        let around = AROUND.into_iter().flat_map(|(before, behind)| {
+            let beside = move |&part: &usize| [part.checked_sub(before).filter(|_| before > 0), Some(part + behind)];
+            self.parts.iter().flat_map(beside).flatten().filter(|&at| at < parts.len())
+        });
+        let wanted = near
+            .chain(self.parts.iter().copied())
+            .chain(records.flat_map(|record| analysis.parts_in(&record).collect::<Vec<_>>()))
+            .chain(around)
+            .chain((0..parts.len()).filter(|_| self.is_meant));
+        for (nth, part) in wanted.enumerate() {
             // With what it stands under.
-            let with_parents = std::iter::successors(Some(part), |&part| analysis.parent(part));
+            let with_parents = iter::successors(Some(part), |&part| analysis.parent(part));
             let new: Vec<usize> = with_parents.take_while(|&part| !keeps[part]).collect();
             let bytes = count(new.iter().map(|&part| parts[part].bytes as usize).sum());
-            let fits = bytes <= left;
-            if fits {
+            if bytes <= left {
                 for part in new {
                     keeps[part] = true;
                 }
                 left -= bytes;
-            }
-            fits
-        };
-        if let Some(&best) = self.parts.first() {
-            if !keep(best) {
-                // What stands around it says nothing of it.
+            } else if nth == 0 {
+                // What stands around the best one says nothing of it.
                 return String::new();
             }
-            self.with_other_words(rating, best)
-                .into_iter()
-                .chain((best..parts.len()).take(FOLLOWING))
-                .for_each(|part| _ = keep(part));
-        }
-        self.parts.iter().for_each(|&part| _ = keep(part));
-        for record in self.parts.iter().filter_map(|&part| self.source.record(part, rating.terms)) {
-            analysis.parts_in(&record).for_each(|part| _ = keep(part));
-        }
-        for (before, behind) in [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)] {
-            for &part in &self.parts {
-                let around = [part.checked_sub(before).filter(|_| before > 0), Some(part + behind)];
-                around.into_iter().flatten().filter(|&at| at < parts.len()).for_each(|part| _ = keep(part));
-            }
-        }
-        if self.is_meant {
-            (0..parts.len()).for_each(|part| _ = keep(part));
         }
         analysis.excerpt(text, &|part| keeps[part], marks)
     }
@@ -590,6 +583,8 @@ const MEMBER_BYTES: f32 = 40.0;
 
 /// Parts that come first: the best one, and what stands below it.
 const FOLLOWING: usize = 3;
+/// Then those so many before and behind each, the nearest first.
+const AROUND: [(usize, usize); 8] = [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7), (6, 8)];
 /// Shares of the room that are tried.
 const SHARES: [f32; 3] = [1.0, 0.6, 0.35];
 

@@ -10,10 +10,10 @@ use crate::text::elision::Marks;
 use crate::tokens::Tokens;
 
 use super::shown::Shown;
-use super::sources::string;
+use super::sources::answers;
 
-/// Returns what the result at `index` would say again, cut to `max_tokens`; `None` where it refers to nothing, or the request has all of
-/// that. `step` covers the messages before its index. O(messages before it) where it refers back.
+/// Returns what the result at `index`, which refers back, would say again, cut to `max_tokens`; `None` where that is nothing, or all of it
+/// in the request. The step covers the messages before `at`. O(messages before it).
 ///
 /// Files of 2,000 tokens that were read, left out and read again in windows of 16,000: nanobot 0.3.5 answers "[File unchanged since last
 /// read: …]", and none of 24 stood whole in the request.
@@ -26,8 +26,7 @@ pub(super) fn restored(
 ) -> Option<String> {
     let result = |index: usize| Some((index, call_of(view, index)?, view[index].texts().next()?));
     let is_result = |index: &usize| view[*index].role == Role::Tool;
-    let (_, call, says) = result(index)?;
-    let earlier = referred_to(call, says, (0..index).rev().filter(is_result).filter_map(result))?;
+    let earlier = referred_to(call_of(view, index)?, (0..index).rev().filter(is_result).filter_map(result))?;
     let text = view[earlier].texts().next()?;
     if earlier >= at || Shown::of(&view[..at], made).has(earlier, text.trim()) {
         return None;
@@ -46,7 +45,6 @@ pub(super) fn restored(
 
 /// Returns the call that a result answers.
 fn call_of<'v>(view: &'v [Message<'v>], index: usize) -> Option<&'v ToolCall<'v>> {
-    let id = string(view[index].tool_call_id.as_ref());
-    let answered = |call: &&ToolCall<'_>| call.id.is_some() && string(call.id.as_ref()) == id;
-    view[..index].iter().rev().find_map(|message| message.tool_calls.iter().find(answered))
+    let is_answered = |call: &&ToolCall<'_>| answers(&view[index], call);
+    view[..index].iter().rev().find_map(|message| message.tool_calls.iter().find(is_answered))
 }

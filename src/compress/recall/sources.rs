@@ -152,10 +152,7 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>]) -> Vec<Source<'v>> {
                 continue;
             }
             turn += usize::from(of.role == Role::User);
-            let answers = |call: &&ToolCall<'_>| {
-                call.id.is_some() && string(call.id.as_ref()) == string(of.tool_call_id.as_ref())
-            };
-            let answered = calls.iter().find(answers).filter(|_| of.role == Role::Tool);
+            let answered = calls.iter().find(|call| answers(of, call)).filter(|_| of.role == Role::Tool);
             let said = of.texts().map(|text| (text, answered, false));
             let arguments = of.tool_calls.iter().map(|call| (string(call.arguments.as_ref()), Some(call), true));
             for (text, call, is_arguments) in said.chain(arguments) {
@@ -180,6 +177,11 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>]) -> Vec<Source<'v>> {
     sources
 }
 
+/// Returns whether a result is that of a call.
+pub(super) fn answers(result: &Message<'_>, call: &ToolCall<'_>) -> bool {
+    call.id.is_some() && string(call.id.as_ref()) == string(result.tool_call_id.as_ref())
+}
+
 /// Adds to what `sources` have the codes of a question that none has as it is written there: in another spelling, or one that a
 /// longer one ends or begins with. O(bytes) where there is such a code.
 pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &str) {
@@ -201,7 +203,7 @@ pub(super) fn add_codes(sources: &mut [Source<'_>], terms: &Terms, question: &st
 
 /// Adds to what `sources` have the signs that are asked for. O(bytes) where there is one.
 pub(super) fn add_signs(sources: &mut [Source<'_>], terms: &Terms) {
-    for (sign, bit) in terms.signs.iter().filter(|(_, bit)| *bit != 0) {
+    for (sign, bit) in &terms.signs {
         for source in &mut *sources {
             let parts = parts_with_sign(sign, source.text, &source.analysis).take(MAX_PARTS);
             parts.for_each(|part| add(&mut source.found, part, *bit));

@@ -164,13 +164,12 @@ impl Fit<'_, '_, '_> {
             }
             let Some(stands) = without_escape(written) else { continue };
             let stands = whole(text, at..at + stands.len());
+            let of_code = || &text[code(text, stands.clone())];
             let written = match analysis.kind() {
-                _ if is_prose(analysis) => as_written(text, at),
-                Some(Kind::Json | Kind::Table) => cell(text, stands.clone()),
-                _ => None,
+                _ if is_prose(analysis) => as_written(text, at).unwrap_or(&text[stands.clone()]),
+                Some(Kind::Json | Kind::Table) => cell(text, stands.clone()).unwrap_or_else(of_code),
+                _ => of_code(),
             };
-            let written = written.or_else(|| (!is_prose(analysis)).then(|| &text[code(text, stands.clone())]));
-            let written = written.unwrap_or(&text[stands]);
             let at = written.as_ptr().addr() - text.as_ptr().addr();
             let is_of_lines = !is_prose(analysis);
             if is_of_lines && is_measure(&written.replace(' ', ""))

@@ -280,8 +280,7 @@ struct Counting {
     /// The last one in sequence, its line, and the one before.
     last: (f64, usize),
     before: f64,
-    /// Whether the one before was out of sequence, and the line of that.
-    is_behind: bool,
+    /// The line of the one before, if that was out of sequence.
     behind: Option<usize>,
     /// How they rise, and how often they did so; half of it where they rose otherwise.
     usual: Step,
@@ -303,12 +302,13 @@ impl Counting {
             return None;
         }
         // One out of sequence is smaller than its neighbour or the one after next; a restart has two.
-        let pairs = |falls: fn(f64, f64) -> bool| numbers.windows(2).filter(|pair| falls(pair[0], pair[1])).count();
-        let triples =
-            |falls: fn(f64, f64) -> bool| numbers.windows(3).filter(|three| falls(three[0], three[2])).count();
-        let is_meter =
-            pairs(|a, b| a > b) <= 1 && triples(|a, b| a > b) <= 1 && pairs(|a, b| a < b) * RISES_IN >= numbers.len();
-        let (turns, anew) = (pairs(|a, b| a >= b), triples(|a, b| a >= b));
+        let (falls, turns) = falls_and_turns(numbers, 1);
+        if falls > 1 {
+            return None;
+        }
+        let (falls_anew, anew) = falls_and_turns(numbers, 2);
+        let rises = numbers.len() - 1 - turns;
+        let is_meter = falls_anew <= 1 && rises * RISES_IN >= numbers.len();
         let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lines = f64::from(count(sampled.count * sampled.step));
@@ -317,7 +317,6 @@ impl Counting {
         (counts || is_meter).then_some(Self {
             last: (f64::NEG_INFINITY, 0),
             before: f64::NEG_INFINITY,
-            is_behind: false,
             behind: None,
             usual: Step { by: 0.0, lines: 1 },
             times: 0,
@@ -332,7 +331,7 @@ impl Counting {
             self.see_meter(number, line, odd);
             return;
         }
-        if number > self.last.0 || self.is_behind {
+        if number > self.last.0 || self.behind.is_some() {
             let step = Step { by: number - self.last.0, lines: line.saturating_sub(self.last.1) };
             let is_usual = (step.by - self.usual.by).abs() < f64::EPSILON;
             if is_usual {
@@ -347,9 +346,9 @@ impl Counting {
             } else {
                 (self.usual, self.times) = (step, 1);
             }
-            self.before = if self.is_behind { f64::NEG_INFINITY } else { self.last.0 };
+            self.before = if self.behind.is_some() { f64::NEG_INFINITY } else { self.last.0 };
             self.last = (number, line);
-            self.is_behind = false;
+            self.behind = None;
             return;
         }
         if number > self.before {
@@ -359,7 +358,7 @@ impl Counting {
             self.last = (number, line);
         } else {
             odd(f64::INFINITY, line);
-            self.is_behind = number < self.last.0;
+            self.behind = (number < self.last.0).then_some(line);
         }
     }
 
@@ -380,6 +379,14 @@ impl Counting {
         (self.before, self.last) =
             (if behind.is_some() || number < last.0 { f64::NEG_INFINITY } else { last.0 }, (number, line));
     }
+}
+
+/// Returns how many numbers are larger than the one so many places behind them, and how many are at least as large.
+fn falls_and_turns(numbers: &[f64], behind: usize) -> (usize, usize) {
+    let pairs = numbers.iter().zip(&numbers[behind..]);
+    pairs.fold((0, 0), |(falls, turns), (one, other)| {
+        (falls + usize::from(one > other), turns + usize::from(one >= other))
+    })
 }
 
 /// Returns the numbers within fields, if each field has as many.

@@ -2,7 +2,6 @@
 
 use super::fields::{FieldValue, measured, spread};
 use super::{Line, Sample};
-use crate::text::bytes::has_digit;
 use crate::text::estimate::count;
 
 /// Fewest rows that tell an order.
@@ -61,7 +60,7 @@ impl Value {
             return Self { kind: spread(u64::from(unit) | 1 << 32), number };
         }
         let digits = field.bytes().filter(u8::is_ascii_digit).count();
-        if !has_digit(field) || field.len() > MAX_BYTES || digits > MAX_DIGITS {
+        if field.len() > MAX_BYTES || !(1..=MAX_DIGITS).contains(&digits) {
             return Self::NONE;
         }
         let (FieldValue::Form(form) | FieldValue::Number(form)) = FieldValue::form(field);
@@ -104,17 +103,20 @@ pub(super) fn values(line: Line<'_, '_>, values: &mut Vec<Value>) {
 
 /// Returns the pairs of values that are in order in some lines of one shape. O(n) in these; a pair is dropped at its second exception.
 pub(super) fn ordered(sample: &Sample<'_>, lines: &[usize]) -> Vec<Ordered> {
-    let step = lines.len().div_ceil(ROWS).max(1);
+    if lines.len() < MIN_ROWS {
+        return Vec::new();
+    }
+    let step = lines.len().div_ceil(ROWS);
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for &nth in lines.iter().step_by(step) {
         let mut row = Vec::new();
         values(sample.line(nth), &mut row);
         rows.push(row);
     }
-    let Some(first) = rows.first().filter(|_| rows.len() >= MIN_ROWS) else { return Vec::new() };
     let mut found = Vec::new();
-    for small in 0..first.len() {
-        for large in (0..first.len()).filter(|&large| large != small) {
+    let width = rows[0].len();
+    for small in 0..width {
+        for large in (0..width).filter(|&large| large != small) {
             let pair = Ordered { small, large };
             let is_exception = |row: &&Vec<Value>| pair.is_broken(row) || !pair.is_of_kind(row);
             if rows.iter().filter(is_exception).take(2).count() <= 1 && pair.is_of_rows(&rows) {
