@@ -9,7 +9,7 @@ use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with, parts_with_sign, signs};
-use crate::text::references::Reference;
+use crate::text::references::{Reference, RowReference};
 use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
 use crate::text::sentences::{QUESTION_BYTES, questions, sentences};
@@ -20,6 +20,7 @@ use crate::tools::refers_back;
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
 use super::protection::Protection;
+use super::rows_meant::{Listed, rows_meant};
 use super::said::LITTLE;
 use super::superseded::referred_to;
 
@@ -45,6 +46,9 @@ const MOST_QUESTIONS: usize = 4;
 /// Most results of the last round that refer back to earlier ones: more are a loop.
 const MOST_REFERRING: usize = 8;
 
+/// Most bytes of a record of which all is taken.
+const MOST_RECORD_BYTES: usize = 1_600;
+
 /// A term in more parts is the subject of the conversation.
 const MOST_PARTS: usize = 4;
 
@@ -69,6 +73,7 @@ impl Documents {
         self.find_likely(draft.entries.len(), question, having);
         self.find_signs(draft, question);
         self.find_followed(draft, question, cuts_of);
+        self.find_rows(draft, question);
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -336,6 +341,40 @@ impl Documents {
             let found = self.few_parts(draft, question, having);
             self.asked_for.extend(found);
         }
+    }
+
+    /// Puts the records of a list first that the question means without their names. O(bytes) of a few results where it may mean some.
+    fn find_rows(&mut self, draft: &Draft<'_, '_>, question: usize) {
+        let mut texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        let Some(reference) = texts.find_map(|(piece, _)| RowReference::of(draft.text(question, piece))) else {
+            return;
+        };
+        let (mut results, mut documents, mut said) = (Vec::new(), Vec::new(), "");
+        for (document, (of, place)) in self.documents.iter().zip(&self.places).enumerate() {
+            let text = draft.text(place.entry, place.piece);
+            match of.author {
+                Author::User if of.message != question => said = text,
+                Author::Result => {
+                    results.push(Listed { text, call: draft.call(place.entry), said });
+                    documents.push(document);
+                }
+                _ => {}
+            }
+        }
+        let Some((nth, found)) = rows_meant(&reference, &results) else { return };
+        let (text, document) = (results[nth].text, documents[nth]);
+        let Some(block) = self.places[document].block else { return };
+        let analysis = &self.documents[document].analysis;
+        let mut parts: Vec<(usize, usize)> = Vec::new();
+        for at in found {
+            let Some(part) = analysis.parts_in(&(at..at + 1)).next() else { continue };
+            let record = analysis.json_record(part).unwrap_or_else(|| {
+                let record = segments::record(text, at).filter(|record| record.len() <= MOST_RECORD_BYTES);
+                record.map_or_else(|| vec![part], |record| analysis.parts_in(&record).collect())
+            });
+            parts.extend(record.into_iter().map(|part| (block, part)));
+        }
+        self.asked_for.splice(..0, parts);
     }
 
     /// Returns the parts of other messages than the question that `having` finds in their texts, by their authors; none where they are many.

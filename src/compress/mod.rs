@@ -30,6 +30,7 @@ mod protection;
 mod recall;
 mod repair;
 mod results;
+mod rows_meant;
 mod said;
 mod striking;
 mod superseded;

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::iter;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -137,6 +138,80 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
     }
     spellings
 }
+
+/// Returns the day that a field is, with its time: 20,260,508.143 is 2026-05-08 14:30.
+pub fn stated_day(field: &str) -> Option<f64> {
+    let start = field.find(|c: char| c.is_ascii_digit()).filter(|_| field.len() <= MAX_BYTES)?;
+    let number = |digits: &str| digits.parse::<f64>().ok();
+    if let [year, month, day] = *field[start..].splitn(3, ['-', '/', '.']).collect::<Vec<_>>()
+        && start == 0
+        && digits(year) == 4
+        && digits(month) == month.len()
+    {
+        let (day, time) = day.split_at(digits(day));
+        let time: String = time.chars().filter(char::is_ascii_digit).collect();
+        let time = number(&format!("0.{time}0"))?;
+        return Some((number(year)? * 100.0 + number(month)?) * 100.0 + number(day)? + time);
+    }
+    let day = spellings(field, start).into_iter().find(|spelling| spelling.date.len() > 5 && spelling.is_name)?;
+    number(&day.date.replace('-', ""))
+}
+
+/// Returns the months of the days in a text, with the places of these. O(n).
+pub fn months_in(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let bytes = text.as_bytes();
+    let starts = (0..bytes.len()).filter(|&at| {
+        bytes[at].is_ascii_digit()
+            && !at.checked_sub(1).is_some_and(|before| {
+                bytes[before].is_ascii_alphanumeric() || matches!(bytes[before], b'-' | b'/' | b'.' | b':')
+            })
+    });
+    starts.filter_map(|at| {
+        let day = spellings(text, at).into_iter().next()?.date;
+        Some((day[day.len() - 5..].get(..2)?.parse().ok()?, at))
+    })
+}
+
+/// Returns the month that a question names without a day: "in May", "im Mai", 5月, 2026-05.
+pub fn month_asked(question: &str) -> Option<usize> {
+    let words = question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let named = words.clone().zip(iter::once("").chain(words.clone())).zip(words.skip(1).chain([""])).find_map(
+        |((word, before), next)| {
+            let is_capital = word.starts_with(char::is_uppercase) && !before.is_empty();
+            let is_plain = word.len() >= PLAIN_MONTH && word != "march";
+            let is_day = |word: &str| (1..=2).contains(&digits(word));
+            month(word).filter(|_| (is_capital || is_plain) && !is_day(before) && !is_day(next))
+        },
+    );
+    named
+        .or_else(|| question.match_indices('月').find_map(|(at, _)| wide_month(&question[..at], &question[at..])))
+        .or_else(|| {
+            let mut dashed = question.match_indices('-').filter(|(at, _)| {
+                let before = question[..*at].bytes().rev().take_while(u8::is_ascii_digit).count();
+                before == 4 && digits(&question[at + 1..]) == 2 && !question[at + 3..].starts_with('-')
+            });
+            dashed.find_map(|(at, _)| question[at + 1..at + 3].parse().ok())
+        })
+        .filter(|month| (1..=12).contains(month))
+}
+
+/// Months in lower case are words of other meanings up to so many bytes: "may", "mar".
+const PLAIN_MONTH: usize = 5;
+
+/// Returns the month before 月, unless a day or a number of months follows or stands there: 5月, 五月, not 5月3日.
+fn wide_month(before: &str, behind: &str) -> Option<usize> {
+    if behind['月'.len_utf8()..].starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let number = before.bytes().rev().take_while(u8::is_ascii_digit).count();
+    if number > 0 {
+        return before[before.len() - number..].parse().ok();
+    }
+    WIDE_MONTHS.iter().zip((1..=12).rev()).find_map(|(name, month)| before.ends_with(name).then_some(month))
+}
+
+/// From the last on, for the longer names.
+const WIDE_MONTHS: [&str; 12] = ["十二", "十一", "十", "九", "八", "七", "六", "五", "四", "三", "二", "一"];
 
 fn digits(text: &str) -> usize {
     text.bytes().take(9).take_while(u8::is_ascii_digit).count()

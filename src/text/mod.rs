@@ -16,6 +16,7 @@ pub mod excerpt;
 pub mod json_string;
 pub mod language;
 pub mod ledger;
+mod listing;
 pub mod names;
 pub mod partners;
 mod phrases;

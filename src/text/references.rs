@@ -1,6 +1,7 @@
 //! Finds what a user points to in what the model said, by its place or form: "the second one", "plan B", "your table".
 
 mod lists;
+mod rows;
 mod shapes;
 mod words;
 
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use crate::text::sentences::QUESTION_BYTES;
 use lists::{Choice, Label};
+pub use rows::RowReference;
 use words::{Shape, Sign, WORDS};
 
 /// Most bytes and words of an answer that chooses; with a letter, which may be a word.
@@ -52,7 +54,7 @@ impl Reference {
             Sign::Place(place) => self.choice = self.choice.or(Some(Choice::Place(place))),
             Sign::Item => self.choice = self.choice.or_else(|| label().map(Choice::Labelled)),
             Sign::Shape(shape) => self.shape = self.shape.or(Some(shape)),
-            Sign::Span => {}
+            Sign::Span | Sign::Count(_) | Sign::Row(_) => {}
         }
     }
 

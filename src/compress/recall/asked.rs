@@ -4,6 +4,7 @@ use crate::select::Asked;
 use crate::select::scoring::Idf;
 use crate::text::codes::signs;
 use crate::text::names::{capitals_beside, names};
+use crate::text::references::RowReference;
 use crate::text::sentences::questions;
 use crate::text::stop_words::names_one;
 use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
@@ -11,6 +12,9 @@ use crate::text::terms::{ShortTerm, TermKind, is_han, scan};
 /// Bytes up to which the names of a text ask; more is material. And most terms: a text with more is about all of them.
 const TASK_BYTES: usize = 2_000;
 const MAX_TERMS: usize = u128::BITS as usize;
+
+/// What stands for the term of rows that are meant.
+const ROWS: &str = "[rows]";
 
 /// Most digits of a piece of a time, which is no name by itself.
 const MAX_PIECE_DIGITS: usize = 2;
@@ -25,6 +29,8 @@ pub(super) struct Terms {
     pub(super) questions: Vec<u128>,
     /// The signs of a question with their terms, which no text has.
     pub(super) signs: Vec<(String, u128)>,
+    /// The rows of a list that a question means, with their term, which no text has.
+    pub(super) rows: Option<(RowReference, u128)>,
     /// Those of names alone.
     weighty: u128,
     pub(super) is_question: bool,
@@ -57,9 +63,12 @@ impl Terms {
         let signs = (terms.len()..).zip(if is_question { signs(text) } else { Vec::new() });
         let signs: Vec<(usize, &str)> = signs.collect();
         terms.extend(signs.iter().map(|(_, sign)| ShortTerm::of_sign(sign)));
+        let rows = (terms.len(), RowReference::of(text).filter(|_| is_question));
+        terms.extend(rows.1.iter().map(|_| ShortTerm::of_sign(ROWS)));
         if terms.len() > MAX_TERMS {
             terms.clear();
         }
+        let rows = rows.1.filter(|_| rows.0 < terms.len()).map(|of| (of, 1 << rows.0));
         let known = signs.into_iter().filter(|(at, _)| *at < terms.len());
         let signs: Vec<(String, u128)> = known.map(|(at, sign)| (sign.to_owned(), 1 << at)).collect();
         let of = |name: &str| bits_of(&terms, name);
@@ -75,12 +84,13 @@ impl Terms {
         let weighty = names.iter().fold(0, |all, name| all | name);
         names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
         names.extend(signs.iter().map(|(_, bit)| bit));
+        names.extend(rows.iter().map(|(_, bit)| bit));
         names.retain(|&bits| bits != 0);
         names.sort_unstable();
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
         let asks = is_question && text.contains(['?', '？']);
-        Self { terms, asked, names, questions, signs, weighty, is_question, asks }
+        Self { terms, asked, names, questions, signs, rows, weighty, is_question, asks }
     }
 
     pub(super) fn all_names(&self) -> u128 {

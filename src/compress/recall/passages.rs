@@ -23,7 +23,7 @@ use crate::tokens::{TokenCounter, Tokens};
 use super::asked::Terms;
 use super::rating::Rating;
 use super::shown::Shown;
-use super::sources::{SHORT_TEXT, Source, add_codes, add_signs, sources, string};
+use super::sources::{SHORT_TEXT, Source, add_codes, add_rows, add_signs, sources, string};
 use crate::compress::compaction::Made;
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
@@ -96,6 +96,7 @@ impl<'s> Search<'s> {
         if terms.is_question {
             add_codes(sources, terms, asked);
             add_signs(sources, terms);
+            add_rows(sources, terms);
         }
         let rating = Rating::of(sources, terms);
         // Most messages ask for nothing that is lost: then nobody needs the language.
@@ -259,8 +260,8 @@ impl<'t, 's> Found<'_, 't, 's> {
                 continue;
             }
             if is_shown && lost.is_empty() {
-                // Who asks again does not say the answer.
-                if source.asks(part) && answers.is_empty() {
+                // Who asks again does not say the answer, and of rows that are meant each counts.
+                if source.asks(part) && answers.is_empty() || source.rows.contains(&part) {
                     continue;
                 }
                 self.known.push((source, part));
@@ -428,6 +429,9 @@ impl<'t, 's> Lost<'t, 's> {
     /// Returns a result whose call, first line or `part` has what is `named`: that part, which may say all, and those with most of what
     /// else is asked for.
     fn meant(source: &'t Source<'s>, part: usize, named: u128) -> Self {
+        if !source.rows.is_empty() {
+            return Self { parts: source.rows.clone(), is_meant: true, ..Self::of(source, 0) };
+        }
         let others = |found: u128| (found & !named).count_ones();
         let most = source.found.iter().map(|(_, found)| others(*found)).max().unwrap_or_default();
         let mut parts = Vec::from_iter((part > 0).then_some(part));

@@ -13,6 +13,7 @@ use crate::text::segments::{self, Class, Kind};
 use crate::text::terms::scan;
 
 use super::asked::Terms;
+use crate::compress::rows_meant::{Listed, rows_meant};
 
 /// Most bytes of a record that is quoted whole: about 400 tokens. And of a function, which is code that somebody asks for.
 const RECORD_BYTES: usize = 1_600;
@@ -43,6 +44,8 @@ pub(super) struct Source<'v> {
     pub(super) found: Vec<(usize, u128)>,
     /// Those of them that are signatures of functions, in code that was read or written.
     signatures: Vec<usize>,
+    /// Those that the question means as rows of a list, the most wanted first.
+    pub(super) rows: Vec<usize>,
 }
 
 impl Source<'_> {
@@ -52,6 +55,7 @@ impl Source<'_> {
         self.found.clear();
         self.found.extend(parts.filter(|(_, found)| *found != 0));
         let may_define = self.is_arguments || self.analysis.kind() == Some(Kind::Code);
+        self.rows.clear();
         self.signatures = if may_define { signatures(self.text, &self.analysis, &self.found) } else { Vec::new() };
     }
 
@@ -94,7 +98,9 @@ impl Source<'_> {
         scan(&self.text[range.clone()], |term, start| {
             at = at.or_else(|| terms.asked.contains(term.short().as_word()).then_some(range.start + start));
         });
-        let record = if self.is_arguments { in_string(self.text, at?) } else { segments::record(self.text, at?)? };
+        // A sign, or a row that is meant, is no term.
+        let at = at.unwrap_or(range.start);
+        let record = if self.is_arguments { in_string(self.text, at) } else { segments::record(self.text, at)? };
         let start = record.end - self.text[record.clone()].trim_start().len();
         let most = if defines { FUNCTION_BYTES } else { RECORD_BYTES };
         Some(start..start + self.text[start..record.end].trim_end().len()).filter(|record| record.len() <= most)
@@ -170,6 +176,7 @@ pub(super) fn sources<'v>(view: &'v [Message<'v>]) -> Vec<Source<'v>> {
                     bare: OnceCell::new(),
                     found: Vec::new(),
                     signatures: Vec::new(),
+                    rows: Vec::new(),
                 });
             }
         }
@@ -207,6 +214,30 @@ pub(super) fn add_signs(sources: &mut [Source<'_>], terms: &Terms) {
         for source in &mut *sources {
             let parts = parts_with_sign(sign, source.text, &source.analysis).take(MAX_PARTS);
             parts.for_each(|part| add(&mut source.found, part, *bit));
+        }
+    }
+}
+
+/// Adds to what `sources` have the rows of a list that are meant. O(bytes) of a few results where some may be.
+pub(super) fn add_rows(sources: &mut [Source<'_>], terms: &Terms) {
+    let Some((reference, bit)) = &terms.rows else { return };
+    let (mut results, mut places, mut said) = (Vec::new(), Vec::new(), "");
+    for (place, source) in sources.iter().enumerate() {
+        match source.role {
+            Role::User => said = source.text,
+            Role::Tool => {
+                results.push(Listed { text: source.text, call: source.call, said });
+                places.push(place);
+            }
+            _ => {}
+        }
+    }
+    let Some((nth, found)) = rows_meant(reference, &results) else { return };
+    let source = &mut sources[places[nth]];
+    for at in found {
+        if let Some(part) = source.analysis.parts_in(&(at..at + 1)).next() {
+            add(&mut source.found, part, *bit);
+            source.rows.push(part);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::rows::Extreme;
 use crate::text::bytes::FIRST_WIDE;
 
 /// What a user points to.
@@ -25,6 +26,10 @@ pub enum Sign {
     Item,
     /// Behind a place: it is one in time.
     Span,
+    /// How many rows are meant.
+    Count(usize),
+    /// The end of a column, whose row is meant.
+    Row(Extreme),
 }
 
 /// The words of `words.tsv`.
@@ -47,7 +52,7 @@ impl Words {
     /// Returns the signs in a text in lower case whose words have no spaces between them, and where each ends.
     pub fn wide_in<'w>(&'w self, lower: &'w str) -> impl Iterator<Item = (usize, Sign)> + 'w {
         let has_wide = lower.contains(|c: char| c >= FIRST_WIDE);
-        let wide = self.wide.iter().filter(move |_| has_wide);
+        let wide = self.wide.iter().filter(move |(word, _)| has_wide || word.contains(' '));
         wide.filter_map(|(word, sign)| Some((lower.find(word)? + word.len(), *sign)))
     }
 }
@@ -61,6 +66,9 @@ pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
             ("place", place) => place.parse().ok().map(Sign::Place),
             ("item", _) => Some(Sign::Item),
             ("span", _) => Some(Sign::Span),
+            ("count", count) => count.parse().ok().map(Sign::Count),
+            ("row", "least") => Some(Sign::Row(Extreme::Least)),
+            ("row", "most") => Some(Sign::Row(Extreme::Most)),
             ("shape", "table") => Some(Sign::Shape(Shape::Table)),
             ("shape", "list") => Some(Sign::Shape(Shape::List)),
             ("shape", "code") => Some(Sign::Shape(Shape::Code)),

@@ -44,8 +44,10 @@ use parents::Parents;
 use records::Records;
 use units::Unit;
 
+pub use code::without_number;
 pub use log::is_hit;
 pub use mail::SUBJECTS;
+pub use odd::measured;
 pub use report::{is_excerpt, is_of_report};
 
 /// The class of a piece, by its form alone; the fit turns it into weight.

@@ -22,6 +22,7 @@ use crate::text::elision;
 use crate::text::excerpt::is_fence;
 use crate::tokens::BuildMixedHasher;
 use column::{FieldColumn, MAX_VALUES, Sampled, strange};
+pub use fields::measured;
 use fields::{FieldSpan, FieldValue, Fields, cells_of, has_amounts, read, spread};
 use kinds::{Kinds, kinds};
 use order::Ordered;

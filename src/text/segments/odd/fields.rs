@@ -308,7 +308,7 @@ pub(super) fn number(field: &str) -> Option<f64> {
 const OF_COMMA: u32 = 1 << 31;
 
 /// Returns the value and the unit of a numeric field: its letters, or the prefix of hexadecimal.
-pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
+pub fn measured(field: &str) -> Option<(f64, u32)> {
     let bytes = field.as_bytes();
     if let Some(comma) = memchr::memrchr(b',', bytes) {
         let is_fraction = behind_comma(&bytes[comma..]) != 4;
