@@ -297,6 +297,13 @@ class InputFilter:
             for tool in agent.tools
             if hasattr(tool, "params_json_schema")
         ]
+        # The SDK has listed these for this very request.
+        servers = getattr(agent, "mcp_servers", None) or ()
+        tools += [
+            schema(tool.name, tool.description, _parameters(tool))
+            for server in servers
+            for tool in getattr(server, "cached_tools", None) or ()
+        ]
         items = compress_items(
             request.input,
             get_context_window(model or None) if self._window is None else self._window,
@@ -308,6 +315,11 @@ class InputFilter:
             archive=self._archive,
         )
         return replace(request, input=items)
+
+
+def _parameters(tool: Any) -> Any:
+    """Return the schema of the parameters of an MCP tool, whose releases spell it in two ways."""
+    return getattr(tool, "inputSchema", None) or getattr(tool, "input_schema", None)
 
 
 fit_input = InputFilter()

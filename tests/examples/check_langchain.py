@@ -93,3 +93,24 @@ def test_what_only_the_provider_knows_stays_with_a_message_that_is_shortened() -
     assert shown.additional_kwargs["own"] == 1
     assert "tool_calls" not in shown.additional_kwargs
     assert wrote.additional_kwargs == raw
+
+
+def test_thoughts_and_calls_among_the_content_of_responses_are_no_attachments() -> None:
+    messages: list[AnyMessage] = [SystemMessage("Be brief.")]
+    for at in range(12):
+        call = {"type": "function_call", "id": f"fc_{at}", "call_id": f"a{at}", "name": "read"}
+        sealed = "gAAA" * 90
+        content: list[str | dict[Any, Any]] = [
+            {"type": "reasoning", "id": f"rs_{at}", "summary": [], "encrypted_content": sealed},
+            {"type": "text", "text": f"I look at {at}."},
+            {**call, "arguments": "{}"},
+        ]
+        calls = [ToolCall(name="read", args={}, id=f"a{at}")]
+        messages.append(HumanMessage(f"And {at}?"))
+        messages.append(AIMessage(content, tool_calls=calls))
+        messages.append(ToolMessage(LOG, tool_call_id=f"a{at}", name="read"))
+    fitted = fitted_to(9_000, messages)
+    assert "attachment" not in str(fitted)
+    newest = [message for message in fitted if isinstance(message, AIMessage)][-1]
+    assert newest is messages[-2]
+    assert len(str(fitted)) < len(str(messages)) / 2

@@ -3,14 +3,17 @@
 import asyncio
 from typing import Any
 
-from agents import SessionSettings
+from agents import Agent, SessionSettings
+from agents.mcp import MCPServerStdio
 from agents.memory import Session
+from agents.run import CallModelData, ModelInputData
 from agents.run_internal.session_persistence import (
     prepare_input_with_session,
     rewind_session_items,
 )
+from mcp import Tool
 
-from nanobot_context.openai_agents import OpenAIAgentsSession
+from nanobot_context.openai_agents import InputFilter, OpenAIAgentsSession
 
 ITEMS: list[Any] = [
     {"role": "user", "content": "Go."},
@@ -55,3 +58,24 @@ def test_with_a_limit_the_sdk_leaves_a_result_without_its_call_out() -> None:
         await session.close()
 
     asyncio.run(test())
+
+
+class Listed(MCPServerStdio):
+    """A server whose tools the SDK has listed."""
+
+    @property
+    def cached_tools(self) -> list[Tool]:
+        schema = {"type": "object", "properties": {"repo": {"type": "string"}}}
+        tool = {"description": "Says what it is called. " * 9, "inputSchema": schema}
+        return [Tool.model_validate({**tool, "name": f"get_{at}"}) for at in range(60)]
+
+
+def test_the_tools_of_mcp_servers_count() -> None:
+    items: list[Any] = [{"role": "user", "content": f"line {at} of a log"} for at in range(1_500)]
+
+    def sent(agent: Agent[Any]) -> int:
+        data = CallModelData(ModelInputData(items, None), agent, None)
+        return len(InputFilter(16_000)(data).input)
+
+    with_tools = Agent[Any]("a", mcp_servers=[Listed({"command": "none"})])
+    assert sent(with_tools) < sent(Agent[Any]("a")) - 100

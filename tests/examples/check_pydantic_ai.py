@@ -1,6 +1,7 @@
 """What the adapter makes of Pydantic AI's messages; run where that is."""
 
 import asyncio
+import struct
 import warnings
 from collections.abc import AsyncIterator
 from typing import Any
@@ -25,6 +26,9 @@ from nanobot_context.adapters.pydantic_ai import FittingModel, history_processor
 
 LOG = "\n".join(f"line {at}: node-{at % 9} answered in {at} ms" for at in range(400))
 IMAGE = BinaryContent(b"\x89PNG", media_type="image/png")
+# The start of a PNG, which says that it has 1,280 x 800 pixels.
+HEADER = struct.pack(">8sI4sII", b"\x89PNG\r\n\x1a\n", 13, b"IHDR", 1_280, 800)
+SCREENSHOT = BinaryContent(HEADER, media_type="image/png")
 
 
 def conversation(rounds: int) -> list[ModelMessage]:
@@ -92,19 +96,44 @@ def test_thoughts_that_go_take_no_text_and_no_call_along() -> None:
     assert (TextPart, ToolCallPart, ToolCallPart) in kinds
 
 
-def test_files_stay_with_a_prompt_that_is_shortened() -> None:
+def test_files_stay_in_their_places_in_a_prompt_that_is_shortened() -> None:
     history: list[ModelMessage] = [
         ModelRequest([UserPromptPart([LOG, IMAGE, "What is it?"])]),
         ModelResponse([TextPart("A log.")]),
         ModelRequest([UserPromptPart([IMAGE, "And this?"])]),
     ]
-    first, _, last = history_processor(4_000, "gpt-4o-mini")(history)
+    first, _, last = history_processor(6_000, "gpt-4o")(history)
     [prompt] = first.parts
     assert isinstance(prompt, UserPromptPart)
-    text, *files = list[object](prompt.content)
+    text, *others = list[object](prompt.content)
     assert len(str(text)) < len(LOG) * 0.6
-    assert files == [IMAGE]
+    assert others == [IMAGE, "What is it?"]
     assert last == history[-1]
+
+
+def test_pictures_count() -> None:
+    history: list[ModelMessage] = []
+    for at in range(12):
+        history.append(ModelRequest([UserPromptPart([f"The board of {at}.", SCREENSHOT])]))
+        history.append(ModelResponse([TextPart(f"Nothing on day {at}.")]))
+    fitted = history_processor(8_000, "gpt-4o")(history)
+    said = [part for message in fitted for part in message.parts]
+    contents = [part.content for part in said if isinstance(part, UserPromptPart)]
+    pictures = [one for content in contents if isinstance(content, list) for one in content]
+    assert 0 < sum(one is SCREENSHOT for one in pictures) < 12
+
+
+def test_thoughts_that_are_signed_come_back_with_the_newest_calls_as_they_were() -> None:
+    thoughts = [ThinkingPart(f"Plan {name}.", signature=name) for name in "AB"]
+    call = ToolCallPart("write", {"path": "a.md", "text": LOG}, "w")
+    history: list[ModelMessage] = [
+        ModelRequest([UserPromptPart("Write it.")]),
+        ModelResponse([*thoughts, TextPart("I write."), call]),
+        ModelRequest([ToolReturnPart("write", "done", "w")]),
+    ]
+    _, response, _ = history_processor(4_000, "claude-sonnet-4-5")(history)
+    assert list(response.parts[:3]) == [*thoughts, TextPart("I write.")]
+    assert len(str(response)) < len(LOG)
 
 
 def test_a_request_to_try_again_stays_what_it_is() -> None:

@@ -20,7 +20,7 @@ class House(Model):  # type: ignore[misc]
     """A model that notes what it is sent, and can refuse it."""
 
     def __init__(self, refusals: int = 0) -> None:
-        super().__init__(model_id="gpt-4o-mini")
+        super().__init__(model_id="gpt-4o")
         self.sent: list[list[ChatMessage]] = []
         self.refusals = refusals
 
@@ -65,6 +65,36 @@ def test_a_step_keeps_its_call_its_observation_and_its_images() -> None:
     assert last.role == MessageRole.TOOL_RESPONSE
     assert IMAGE in last.content
     assert len(str([m.content for m in sent])) < len(str([m.content for m in messages])) / 2
+
+
+class Picture:
+    """As PIL has them."""
+
+    size = (1_280, 800)
+
+
+def test_pictures_count() -> None:
+    house, messages = House(), steps(0)
+    for at in range(12):
+        board = {"type": "image", "image": Picture()}
+        messages.append(said(MessageRole.USER, f"The board of day {at}.", board))
+        messages.append(said(MessageRole.ASSISTANT, f"Nothing on day {at}."))
+    fitting(house, context_window=8_000).generate(messages)
+    [sent] = house.sent
+    shown = [part for message in sent for part in message.content]
+    assert 0 < sum(part["type"] == "image" for part in shown) < 12
+
+
+def test_a_thought_goes_with_its_call() -> None:
+    house = House()
+    fitting(house, context_window=5_000).generate(steps(40))
+    [sent] = house.sent
+    roles = [message.role for message in sent]
+    calls = [at for at, role in enumerate(roles) if role == MessageRole.TOOL_CALL]
+    assert calls
+    assert all(roles[at + 1] == MessageRole.TOOL_RESPONSE for at in calls)
+    assert all(roles[at - 1] == MessageRole.ASSISTANT for at in calls)
+    assert sum("messages left out]" in str(message.content) for message in sent) == 1
 
 
 def test_a_refusal_is_repaired_in_a_stream_too() -> None:

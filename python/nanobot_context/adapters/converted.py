@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from nanobot_context.archive import Archive
 from nanobot_context.arguments import check_instance, check_whole
 from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
 from nanobot_context.guard.exchange import Answer
+from nanobot_context.message_texts import texts_of
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 
@@ -77,6 +78,30 @@ class Recovery:
             send, converted.messages, **self._options, **options
         )
         return answer.reply
+
+
+def content_of(content: Any, media: Callable[[Any], Message | None]) -> Any:
+    """Return the content of a message in OpenAI's form: a text, or parts where some are none.
+
+    `media` returns the part that counts in place of one that is no text, `None` for a text.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    found = [media(part) for part in content]
+    if not any(found):
+        return texts_of(content)
+    text = {"type": "text"}
+    return [
+        {**text, "text": texts_of([part])} if other is None else {**other, _AT: at}
+        for at, (part, other) in enumerate(zip(content, found, strict=True))
+    ]
+
+
+def parts_of(content: Any, given: Any) -> Iterator[Any]:
+    """Yield what a message says now: its texts, and those of the `given` parts that are none."""
+    for part in content if isinstance(content, list) else [content]:
+        at = part.get(_AT) if isinstance(part, dict) else None
+        yield texts_of([part]) if at is None else given[at]
 
 
 def text_in(given: Any, *names: str) -> str:

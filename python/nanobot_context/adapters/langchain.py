@@ -7,11 +7,17 @@ The agent's state keeps every message; only what is sent is shortened.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import BaseMessage, convert_to_messages, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from nanobot_context._core import compress_messages, get_context_window
@@ -25,6 +31,8 @@ from nanobot_context.types import Message
 __all__ = ["FitContext", "fit_messages_hook"]
 
 _REASONING = "reasoning_content"
+_CALL = "function_call"
+_NOTHING = {"type": "text", "text": ""}
 
 
 class FitContext(AgentMiddleware[Any, Any]):
@@ -140,9 +148,20 @@ def _converted(messages: Sequence[BaseMessage]) -> Converted[BaseMessage]:
 
 def _plain(message: BaseMessage) -> Message:
     plain: Message = convert_to_openai_messages(message)
-    if reasoning := message.additional_kwargs.get(_REASONING):
+    reasoning = message.additional_kwargs.get(_REASONING)
+    content = plain.get("content")
+    if isinstance(message, AIMessage) and isinstance(content, list):
+        # OpenAI's Responses have thoughts, and the calls once more, among the content.
+        plain["content"] = [part for part in content if not _is_of(part, "reasoning", _CALL)] or ""
+        thoughts = [part for part in content if _is_of(part, "reasoning")]
+        reasoning = reasoning or (json.dumps(thoughts) if thoughts else None)
+    if reasoning:
         plain[_REASONING] = reasoning
     return plain
+
+
+def _is_of(part: Any, *kinds: str) -> bool:
+    return isinstance(part, dict) and part.get("type") in kinds
 
 
 def _back(converted: Converted[BaseMessage], messages: list[Message]) -> list[Any]:
@@ -154,7 +173,12 @@ def _back(converted: Converted[BaseMessage], messages: list[Message]) -> list[An
         [made] = convert_to_messages([now])
         if given is not None:
             # The rest of it stays: its id, and what only its provider knows.
-            changes: dict[str, Any] = {"content": made.content}
+            thoughts = [part for part in given.content if _is_of(part, "reasoning")]
+            content = made.content
+            if thoughts and _REASONING in now:
+                said = [{**_NOTHING, "text": content}] if isinstance(content, str) else content
+                content = [*thoughts, *(part for part in said if part != _NOTHING)]
+            changes: dict[str, Any] = {"content": content}
             if hasattr(given, "tool_calls"):
                 changes["tool_calls"] = getattr(made, "tool_calls", [])
             others = dict(given.additional_kwargs)

@@ -2,8 +2,8 @@
 
 agent = Agent(FittingModel("openai:gpt-4o"))
 
-The history stays whole; only what is sent is shortened. Files in a prompt stay with it, and do not
-count. Of a response that is shortened stay thoughts, text and calls.
+The history stays whole; only what is sent is shortened. Files in a prompt count, and stay in their
+places or are left out. Of a response that is shortened stay thoughts, text and calls.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from functools import cache
 from typing import Any
 
 from pydantic_ai.messages import (
+    BinaryContent,
+    CachePoint,
+    ImageUrl,
     ModelMessage,
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -30,7 +34,14 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from nanobot_context._core import compress_messages, get_context_window
-from nanobot_context.adapters.converted import Converted, Recovery, schema, text_in
+from nanobot_context.adapters.converted import (
+    Converted,
+    Recovery,
+    content_of,
+    parts_of,
+    schema,
+    text_in,
+)
 from nanobot_context.archive import Archive
 from nanobot_context.guard.exchange import Answer
 from nanobot_context.identity import is_same
@@ -259,12 +270,17 @@ def _plain(part: Any) -> Message:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": content}
     if not isinstance(part, ModelResponse):
         role = "system" if isinstance(part, SystemPromptPart) else "user"
-        return {"role": role, "content": texts_of(getattr(part, "content", ""))}
+        return {"role": role, "content": content_of(getattr(part, "content", ""), _media)}
     said = [one.content for one in part.parts if isinstance(one, TextPart)]
-    thoughts = [one.content for one in part.parts if isinstance(one, ThinkingPart)]
+    thoughts = [one for one in part.parts if isinstance(one, ThinkingPart)]
     message: Message = {"role": "assistant", "content": "\n\n".join(said) or None}
-    if any(thoughts):
-        message["reasoning_content"] = "\n\n".join(thoughts)
+    if any(one.signature for one in thoughts):
+        message["thinking_blocks"] = [
+            {"type": "thinking", "thinking": one.content, "signature": one.signature}
+            for one in thoughts
+        ]
+    elif any(one.content for one in thoughts):
+        message["reasoning_content"] = "\n\n".join(one.content for one in thoughts)
     for one in part.parts:
         if isinstance(one, ToolCallPart):
             function = {"name": one.tool_name, "arguments": one.args_as_json_str()}
@@ -273,19 +289,33 @@ def _plain(part: Any) -> Message:
     return message
 
 
+def _media(part: Any) -> Message | None:
+    """Return the part of OpenAI's form that counts in place of one that is no text."""
+    if isinstance(part, str | TextContent):
+        return None
+    if isinstance(part, CachePoint):
+        return {"type": "text", "text": ""}
+    url = part.data_uri if isinstance(part, BinaryContent) else getattr(part, "url", "")
+    if isinstance(part, ImageUrl) or getattr(part, "is_image", False):
+        return {"type": "image_url", "image_url": {"url": url}}
+    if getattr(part, "is_audio", False):
+        return {"type": "input_audio", "input_audio": {"data": part.base64}}
+    return {"type": "file", "file": {"file_data": url}}
+
+
 def _changed(part: Any, message: Message) -> Any:
     """Return a response, or a part of a request, with what its message says now."""
     content = message["content"]
-    if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-        files = [one for one in part.content if not isinstance(one, str)]
-        return replace(part, content=[content, *files])
     if not isinstance(part, ModelResponse):
-        return replace(part, content=content)
+        is_text = isinstance(content, str)
+        return replace(part, content=content if is_text else [*parts_of(content, part.content)])
     calls = {call["id"]: call["function"]["arguments"] for call in message.get("tool_calls") or ()}
-    parts: list[Any] = [TextPart(content)] if content else []
-    for one in part.parts:
-        if isinstance(one, ThinkingPart) and "reasoning_content" in message:
-            parts.insert(0, one)
-        elif isinstance(one, ToolCallPart) and one.tool_call_id in calls:
-            parts.append(replace(one, args=calls[one.tool_call_id]))
+    thoughts = [one for one in part.parts if isinstance(one, ThinkingPart)]
+    made = [one for one in part.parts if isinstance(one, ToolCallPart)]
+    has_thoughts = "reasoning_content" in message or "thinking_blocks" in message
+    parts: list[Any] = thoughts if has_thoughts else []
+    parts += [TextPart(content)] if content else []
+    parts += [
+        replace(one, args=calls[one.tool_call_id]) for one in made if one.tool_call_id in calls
+    ]
     return replace(part, parts=parts)

@@ -5,8 +5,10 @@ agent = CodeAgent(tools=[], model=fitting(OpenAIModel("gpt-4o")))
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
+import struct
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
@@ -14,7 +16,13 @@ from typing import Any, TypeVar, cast
 
 from smolagents.models import ChatMessage, MessageRole, Model, get_tool_json_schema
 
-from nanobot_context.adapters.converted import Converted, Recovery, text_in
+from nanobot_context.adapters.converted import (
+    Converted,
+    Recovery,
+    content_of,
+    parts_of,
+    text_in,
+)
 from nanobot_context.archive import Archive
 from nanobot_context.arguments import check_instance
 from nanobot_context.guard.exchange import Answer
@@ -124,41 +132,78 @@ class _FittingStream(_Fitting):
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
 
 
-def _plain(messages: Iterable[Any]) -> Iterator[tuple[ChatMessage, Message]]:
+def _plain(messages: Iterable[Any]) -> Iterator[tuple[tuple[ChatMessage, ...], Message]]:
+    """Yield what each message is made of: a call with the thought before it, which is its own."""
     call: str | None = None
+    thought: ChatMessage | None = None
     for at, given in enumerate(messages):
         message = given if isinstance(given, ChatMessage) else ChatMessage.from_dict(dict(given))
-        text = texts_of(message.content)
         if message.role == MessageRole.TOOL_CALL:
             call = f"{_STEP}{at}"
-            function = {"name": _STEP, "arguments": json.dumps({"calls": text})}
+            arguments = json.dumps({"calls": texts_of(message.content)})
+            function = {"name": _STEP, "arguments": arguments}
             calls = [{"id": call, "type": "function", "function": function}]
-            yield message, {"role": "assistant", "content": None, "tool_calls": calls}
+            said = texts_of(thought.content) if thought else None
+            made = (thought, message) if thought else (message,)
+            yield made, {"role": "assistant", "content": said, "tool_calls": calls}
+            thought = None
             continue
-        if message.role == MessageRole.TOOL_RESPONSE and call is not None:
-            yield message, {"role": "tool", "tool_call_id": call, "content": text}
+        if thought is not None:
+            yield _one(thought, "assistant")
+            thought = None
+        if message.role == MessageRole.ASSISTANT:
+            thought = message
+        elif message.role == MessageRole.TOOL_RESPONSE and call is not None:
+            made, result = _one(message, "tool")
+            yield made, {**result, "tool_call_id": call}
         else:
-            role = "user" if message.role == MessageRole.TOOL_RESPONSE else message.role.value
-            yield message, {"role": role, "content": text}
+            is_result = message.role == MessageRole.TOOL_RESPONSE
+            yield _one(message, "user" if is_result else message.role.value)
         call = None
+    if thought is not None:
+        yield _one(thought, "assistant")
 
 
-def _back(converted: Converted[ChatMessage], messages: list[Message]) -> Iterator[ChatMessage]:
-    for given, now in converted.back(messages):
+def _one(message: ChatMessage, role: str) -> tuple[tuple[ChatMessage], Message]:
+    return (message,), {"role": role, "content": content_of(message.content, _media)}
+
+
+def _back(
+    converted: Converted[tuple[ChatMessage, ...]], messages: list[Message]
+) -> Iterator[ChatMessage]:
+    for made, now in converted.back(messages):
         if now is None:
-            yield given
+            yield from made or ()
             continue
-        text = texts_of(now.get("content"))
-        if given is None:
+        content = now.get("content")
+        if made is None:
             role = MessageRole.TOOL_RESPONSE if now["role"] == "tool" else MessageRole(now["role"])
-            yield ChatMessage(role, [{"type": "text", "text": text}])
+            yield ChatMessage(role, _text(texts_of(content)))
             continue
-        if given.role == MessageRole.TOOL_CALL:
+        last = made[-1]
+        if last.role == MessageRole.TOOL_CALL:
+            if content:
+                yield ChatMessage(MessageRole.ASSISTANT, _text(texts_of(content)))
             arguments = json.loads(now["tool_calls"][0]["function"]["arguments"])
-            text = str(arguments.get("calls", arguments))
-        others = [part for part in given.content or () if not _is_text(part)]
-        yield ChatMessage(given.role, [{"type": "text", "text": text}, *others])
+            yield ChatMessage(last.role, _text(str(arguments.get("calls", arguments))))
+            continue
+        parts = parts_of(content, last.content)
+        shown = (_text(part) if isinstance(part, str) else [part] for part in parts)
+        yield ChatMessage(last.role, [*chain.from_iterable(shown)])
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, str) or (isinstance(part, dict) and part.get("type") == "text")
+def _text(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text}]
+
+
+def _media(part: Any) -> Message | None:
+    """Return the part of OpenAI's form that counts in place of one that is no text."""
+    if not isinstance(part, dict) or part.get("type") == "text":
+        return None
+    size = getattr(part.get("image"), "size", None)
+    if size is None:
+        return part
+    # The start of a PNG, which says how large it is: a picture of PIL's has no form yet.
+    header = struct.pack(">8sI4sII", b"\x89PNG\r\n\x1a\n", 13, b"IHDR", *size)
+    data = base64.b64encode(header).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
