@@ -30,6 +30,9 @@ const MAX_LONG_TEXT_OF_USUAL: usize = 2_000;
 const MIN_WORD_BYTES: usize = 3;
 const MAX_BYTES: usize = 120;
 
+/// A sentence of more words with one of a rule, and none of change, is listed as no correction.
+const FEW_WORDS: usize = 4;
+
 /// Letters of scripts without spaces, between the punctuation before and the full-width forms behind them.
 const WIDE: Range<char> = '\u{3040}'..'\u{ff00}';
 
@@ -228,6 +231,8 @@ struct About {
     order: Option<Order>,
     is_same_request: bool,
     permits: bool,
+    /// Whether it may say something else with a word of a rule: "Invoice 7 for payments is still open."
+    is_passing: bool,
 }
 
 impl About {
@@ -238,13 +243,17 @@ impl About {
             Some(Claim::Wish | Claim::Order) => Some(Order::Other),
             _ => (!permits && starts_with_forbidden(said, subjects)).then_some(Order::Other),
         };
-        Self { order, is_same_request: starts_as_known(said, subjects), permits }
+        let is_passing = wanted == Wanted::Standing
+            && !may_change(said)
+            && words_of(said).count() > FEW_WORDS
+            && subjects_of(said).filter(|word| subjects.contains_key(word)).take(2).count() < 2;
+        Self { order, is_same_request: starts_as_known(said, subjects), permits, is_passing }
     }
 
     fn corrects(&self, subject: &Subject) -> bool {
-        let is_about = subject.is_enough && self.order != Some(Order::Work)
-            || self.is_same_request
-            || subject.forbids && self.permits;
+        let is_about = self.is_same_request
+            || !self.is_passing
+                && (subject.is_enough && self.order != Some(Order::Work) || subject.forbids && self.permits);
         is_about && !(self.order.is_some() && subject.forbids)
     }
 }
@@ -371,6 +380,21 @@ mod tests {
             [("From now on use two labels.", "Use three labels."), ("Always use port 8080.", "Port 7070 it is.")]
         {
             assert_eq!(standing_rules(&[rule, other])[1], [other]);
+        }
+    }
+
+    #[test]
+    fn what_is_said_in_passing_with_a_word_of_a_rule_is_not_listed() {
+        let rule = "Never restart the payments service between 08:00 and 18:00.";
+        for passing in [
+            "Invoice 7311 for payments is still open, Marta waits for it.",
+            "The payments budget for this month is 4711 EUR, Marta signed it.",
+            "Yesterday Jonas looked at payments for an hour.",
+        ] {
+            assert_eq!(standing_rules(&[rule, passing])[1], [""; 0], "{passing}");
+        }
+        for change in ["Payments can be restarted at noon from now on.", "Payments is frozen until Monday now."] {
+            assert_eq!(standing_rules(&[rule, change])[1], [change]);
         }
     }
 
