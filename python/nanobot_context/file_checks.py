@@ -29,6 +29,9 @@ from nanobot_context.settings import Settings, load_usable_settings
 # A disk with less than this counts as full: the log of a session store takes 4 MB.
 _ROOM_BYTES = 5 * 1024 * 1024
 
+# As a file of the archive.
+_RESULT = "result.txt"
+
 # What nanobot reads of each.
 _READ: dict[str, Callable[[Path], object]] = {
     LEARNED: ProviderLimits.load,
@@ -67,7 +70,7 @@ def _check_kept(config: Path, settings: Settings, workspace: Path) -> Iterator[F
             yield from _check_content(file)
     if settings.archive and workspace.is_dir():
         folder = workspace.resolve() / DIRECTORY
-        if obstacle := _obstacle(folder / "result.txt", is_replaced=True):
+        if obstacle := _obstacle(folder / _RESULT, is_replaced=True):
             yield Finding(
                 f"originals of tool results cannot be kept in `{folder}`: `{obstacle}` is in the "
                 "way",
@@ -123,9 +126,9 @@ def _check_pins(settings: Settings, workspace: Path) -> Iterator[Finding]:
 
 def _check_disks(config: Path, settings: Settings, workspace: Path) -> Iterator[Finding]:
     """Check for free space on every disk that the package writes to."""
-    kept = [("what this package keeps beside nanobot's config", state_file(config, ""))]
+    kept = [("what this package keeps beside nanobot's config", state_file(config, COUNTERS))]
     if settings.archive:
-        kept.append(("originals of tool results", workspace / DIRECTORY))
+        kept.append(("originals of tool results", workspace / DIRECTORY / _RESULT))
     if settings.events is not None:
         kept.append(("events", events_file(settings.events, config.parent)))
     if (store := store_file(settings.session_store or "")) is not None:

@@ -162,6 +162,15 @@ def test_a_full_disk_is_a_problem_that_says_what_it_does_not_take(home: Path, co
     assert finding.problem.endswith(": events, sessions")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts of Linux")
+def test_the_disk_of_a_folder_of_the_package_alone_may_be_full(home: Path, config: Path) -> None:
+    own = home / "nanobot-context"
+    own.mkdir(exist_ok=True)
+    with mounted("-t", "tmpfs", "-o", "size=64k", "tmpfs", own):
+        (finding,) = check_files(config, Settings())
+    assert f"the disk of `{own}` is full" in finding.problem
+
+
 @pytest.mark.parametrize(
     ("state", "problem"),
     [
