@@ -238,6 +238,7 @@ impl Fit<'_, '_, '_> {
                     self.take_newest(selector);
                     newest = 0.0;
                 }
+                self.take_odd_of_newest(selector);
                 self.take_asked_for(selector, asked_for);
                 let short = (self.room * ANSWERED_SHARE).clamp(SHORT_ANSWER.0, SHORT_ANSWER.1);
                 self.take_answered(selector, (selector.used() + short).min(self.room));

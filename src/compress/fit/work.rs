@@ -4,10 +4,11 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use super::Fit;
+use super::{Fit, SMALL_NEWEST};
 use super::ledger::Conclusion;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
+use crate::compress::protection::Tier;
 use crate::compress::superseded::{Superseded, run_again};
 use crate::conversation::Group;
 use crate::message::{Role, Text};
@@ -18,6 +19,9 @@ use crate::text::partners::{Rows, odd_rows};
 use crate::text::segments::{self, Class, Kind};
 use crate::tokens::Tokens;
 use crate::tools::{Progress, has_failed, progress};
+
+/// Results of the last round, before the newest group, of which what stands out is taken first.
+const NEWEST_RESULTS: usize = 3;
 
 /// Share of the room left for what the model says in messages without calls: its decisions and answers.
 const CONCLUSIONS_SHARE: f32 = 0.3;
@@ -209,6 +213,19 @@ impl Fit<'_, '_, '_> {
         }
         for (block, part) in odd.into_iter().take(MOST_RECORDS) {
             self.take_record(selector, limit, block, part);
+        }
+    }
+
+    /// Takes what stands out of the newest results of the last round, before the words of earlier requests: the model has not seen it.
+    ///
+    /// In talks of one to three results a turn whose system message leaves 700 to 2,400 tokens of a window, 112 of 756 lines that matter in
+    /// these are gone in the request behind them, with it 29.
+    pub(super) fn take_odd_of_newest(&self, selector: &mut Selector<'_>) {
+        if is_on(Mechanism::Classes) {
+            let limit = (selector.used() + self.room * SMALL_NEWEST).min(self.room);
+            let newest = self.protection.tier(Tier::Newest);
+            let before = self.protection.tier(Tier::LastRound).rev().take(NEWEST_RESULTS);
+            self.take_odd_of(selector, limit, newest.chain(before));
         }
     }
 
