@@ -195,7 +195,8 @@ fn lost<'t, 's>(rating: &Rating<'t, 's, '_>, shown: &Shown<'_>, max_groups: usiz
     let &Rating { sources, terms, .. } = rating;
     let best = rating.best(u128::MAX);
     let is_set = Rating::groups(&best) > MIN_GROUPS;
-    let mut lost = Found { sources, shown, terms, rare: rating.rare, is_set, lost: Vec::new(), known: Vec::new() };
+    let (rare, is_new) = (rating.rare, rating.is_new());
+    let mut lost = Found { sources, shown, terms, rare, is_set, is_new, lost: Vec::new(), known: Vec::new() };
     if rating.is_subject(&best) {
         return Vec::new();
     }
@@ -233,6 +234,8 @@ struct Found<'m, 't, 's> {
     /// Whether so many messages have what is asked for that they are a set, of which none needs its answer: with answers .28 and .45 of
     /// eight items stand behind a step at 12 and 25 % of the tokens in place of .50 and .85.
     is_set: bool,
+    /// Whether it is about something new, so that no result as a whole is meant.
+    is_new: bool,
     lost: Vec<Lost<'t, 's>>,
     /// Those that the request shows, so that it needs no others.
     known: Vec<(&'t Source<'s>, usize)>,
@@ -281,7 +284,7 @@ impl<'t, 's> Found<'_, 't, 's> {
                         let found = source.found_in(part);
                         // Its first line says what a result is about, and so does a name.
                         let is_name = part == 0 || found & !self.terms.all_names() == 0;
-                        let is_meant = source.role == Role::Tool && (is_name || self.is_called(source));
+                        let is_meant = !self.is_new && source.role == Role::Tool && (is_name || self.is_called(source));
                         self.lost.push(if is_meant {
                             Lost::meant(source, part, found)
                         } else {
@@ -311,6 +314,9 @@ impl<'t, 's> Found<'_, 't, 's> {
     /// Adds the result of which a passage has a whole name that is asked for, or several words of a question, a rare one among them, where
     /// the request has but some of it: that of a call, or one by its first line. Returns whether it does.
     fn add_meant(&mut self, source: &'t Source<'s>, part: usize) -> bool {
+        if self.is_new {
+            return false;
+        }
         let found = source.found_in(part);
         let is_named = self.terms.names.iter().any(|name| found & name == *name);
         let is_about =

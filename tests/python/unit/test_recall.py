@@ -750,3 +750,33 @@ def test_the_rows_that_a_call_or_a_request_names_are_quoted(
         assert not any(all(row in str(message) for row in rows) for message in before)
         assert all(f"> {row}" in quoted for row in rows), quoted
         assert sent[:-2] == before[:-2]
+
+
+def test_before_a_message_that_names_something_new_no_result_is_quoted_as_a_whole() -> None:
+    draw = random.Random(3)
+    names = ("payments", "billing", "mailer", "search")
+    compressor = Compressor(16_000, "gpt-4o")
+    messages: list[Message] = []
+    quoted = changes = 0
+    before: list[Message] = []
+    for number in range(60):
+        name, day = draw.choice(names), f"2026-0{1 + number // 28}-{1 + number % 28:02}"
+        path = f"logs/{name}-{day}.log"
+        rows = [
+            f"{day}T{row:02}:00 {name} INFO GET /{draw.randrange(10**6)} 200" for row in range(80)
+        ]
+        said = f"Tom says {name} was odd on {day}. Read {path} and tell me what broke."
+        messages.append({"role": "user", "content": said})
+        sent = compressor.compress(messages)
+        changes += bool(before) and sent[: len(before)] != before
+        quoted = max(quoted, count_tokens(sent[-2:-1], "gpt-4o") if len(sent) > 1 else 0)
+        call = {"name": "read_file", "arguments": json.dumps({"path": path})}
+        calls = [{"id": f"c{number}", "type": "function", "function": call}]
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": "\n".join(rows)},
+        ]
+        before = compressor.compress(messages)
+        messages.append({"role": "assistant", "content": f"Nothing broke in {path}."})
+    assert quoted < 600
+    assert changes <= 2
