@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use super::{Fit, SMALL_NEWEST};
+use super::Fit;
 use super::ledger::Conclusion;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
@@ -22,6 +22,7 @@ use crate::tools::{Progress, has_failed, progress};
 
 /// Results of the last round, before the newest group, of which what stands out is taken first.
 const NEWEST_RESULTS: usize = 3;
+const NEWEST_ODD_SHARE: f32 = 0.4;
 
 /// Share of the room left for what the model says in messages without calls: its decisions and answers.
 const CONCLUSIONS_SHARE: f32 = 0.3;
@@ -219,13 +220,14 @@ impl Fit<'_, '_, '_> {
     /// Takes what stands out of the newest results of the last round, before the words of earlier requests: the model has not seen it.
     ///
     /// In talks of one to three results a turn whose system message leaves 700 to 2,400 tokens of a window, 112 of 756 lines that matter in
-    /// these are gone in the request behind them, with it 29.
+    /// these are gone in the request behind them, with it 38.
     pub(super) fn take_odd_of_newest(&self, selector: &mut Selector<'_>) {
         if is_on(Mechanism::Classes) {
-            let limit = (selector.used() + self.room * SMALL_NEWEST).min(self.room);
+            let limit = (selector.used() + self.room * NEWEST_ODD_SHARE).min(self.room);
             let newest = self.protection.tier(Tier::Newest);
             let before = self.protection.tier(Tier::LastRound).rev().take(NEWEST_RESULTS);
             self.take_odd_of(selector, limit, newest.chain(before));
+            self.settle_if_sure(selector);
         }
     }
 
