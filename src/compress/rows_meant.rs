@@ -15,9 +15,6 @@ const MAX_RESULTS: usize = 256;
 /// Bytes of a result, of its call and of what the user said before it that may name it: the labels of a list stand in its first records.
 const NAMING_BYTES: usize = 512;
 
-/// Most words of a question that may mean the newest list where it names none: "Which one is the cheapest?"
-const SHORT_WORDS: usize = 8;
-
 /// Fewest letters of a word that names a list; a longer one may have another end.
 const MIN_LETTERS: usize = 3;
 const LONG: usize = 7;
@@ -50,8 +47,7 @@ pub fn rows_meant(reference: &RowReference, results: &[Listed<'_>]) -> Option<(u
     let mut rated: Vec<(f32, usize)> = named.iter().map(weigh).zip(older..).collect();
     // Of equal ones the newest.
     rated.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
-    let is_short = reference.words().count() <= SHORT_WORDS;
-    let likely = rated.into_iter().filter(|(weight, _)| *weight > 0.0 || is_short);
+    let likely = rated.into_iter().filter(|(weight, _)| *weight > 0.0 || reference.is_brief());
     likely.take(MAX_LISTS).map(|(_, nth)| (nth, reference.find(results[nth].text))).find(|(_, found)| !found.is_empty())
 }
 

@@ -339,13 +339,18 @@ impl Scoring {
         let documents = self.documents.iter().enumerate().rev();
         for (document, _) in documents.filter(|(_, document)| document.author != Author::System) {
             let mut nth = 0;
-            for mention in self.mentions(document) {
-                let id = self.numbers[mention] as usize;
-                let (is_name, is_lost) = &mut names[id];
-                if std::mem::take(is_lost) {
-                    lost.push(LostName { worth: self.worths[id], document, mention, term: self.term(mention), nth });
+            for (part, mentions) in self.documents[document].analysis.parts.iter().zip(self.mentions_by_part(document))
+            {
+                let factor = if part.class.stands_out() { OF_ODD } else { 1.0 };
+                for mention in mentions {
+                    let id = self.numbers[mention] as usize;
+                    let (is_name, is_lost) = &mut names[id];
+                    if std::mem::take(is_lost) {
+                        let (worth, term) = (self.worths[id] * factor, self.term(mention));
+                        lost.push(LostName { worth, document, mention, term, nth });
+                    }
+                    nth += usize::from(*is_name);
                 }
-                nth += usize::from(*is_name);
             }
         }
         lost
@@ -436,6 +441,12 @@ fn mentioned<'n>(numbers: &'n [u32], ends: &[u32], part: usize) -> &'n [u32] {
 
 /// Most terms of a message that says next to nothing.
 const CURT: usize = 2;
+
+/// Factor of the worth of a lost name in a part that stands out, as the code of an error.
+///
+/// Of 60 rounds of logs, JSON and code with such a code each, 345 of 772 are nowhere in a fit to a tenth of the tokens and 296 in windows of
+/// 16,000 without it, with it 180 and 140; with 10 179 and 111. Recall of future references at 25 % is .775, .771 and .770.
+const OF_ODD: f32 = 3.0;
 
 /// Factor of a term's worth once a kept text has it.
 const NAMED_AGAIN: f32 = 0.15;

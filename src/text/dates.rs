@@ -167,7 +167,8 @@ pub fn months_in(text: &str) -> impl Iterator<Item = (usize, usize)> {
             })
     });
     starts.filter_map(|at| {
-        let day = spellings(text, at).into_iter().next()?.date;
+        // Of a time there is no month.
+        let day = spellings(text, at).into_iter().map(|spelling| spelling.date).find(|date| date.contains('-'))?;
         Some((day[day.len() - 5..].get(..2)?.parse().ok()?, at))
     })
 }

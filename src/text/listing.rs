@@ -230,8 +230,7 @@ fn within_tags(cell: &str) -> &str {
 
 /// Returns the number that a field is, a day as one, too: `£940`, `9.80 €`, `45天`, `EUR 12`, `2026-05-08`.
 fn number(value: &str) -> Option<f64> {
-    let value =
-        value.trim_matches(AROUND.map(|c| if c == '-' { ' ' } else { c })).trim_end_matches([',', '}', ']', '"', ' ']);
+    let value = value.trim_matches(|c| c != '-' && AROUND.contains(&c) || matches!(c, ',' | '}' | ']'));
     if let Some(day) = stated_day(value) {
         return Some(day);
     }

@@ -7,7 +7,7 @@ pub mod bytes;
 pub mod codes;
 pub mod commitments;
 pub mod conclusions;
-mod dates;
+pub mod dates;
 pub mod edits;
 pub mod elision;
 pub mod envelope;

@@ -20,7 +20,7 @@ use crate::text::segments::{self, Class, Kind};
 use crate::tokens::Tokens;
 use crate::tools::{Progress, has_failed, progress};
 
-/// Results of the last round, before the newest group, of which what stands out is taken first.
+/// Results of the last round, before the newest group, of which what stands out is taken first; and share of the room for it.
 const NEWEST_RESULTS: usize = 3;
 const NEWEST_ODD_SHARE: f32 = 0.4;
 

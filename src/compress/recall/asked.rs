@@ -3,6 +3,7 @@
 use crate::select::Asked;
 use crate::select::scoring::Idf;
 use crate::text::codes::signs;
+use crate::text::dates::spellings;
 use crate::text::names::{capitals_beside, names};
 use crate::text::references::RowReference;
 use crate::text::sentences::questions;
@@ -16,7 +17,7 @@ const MAX_TERMS: usize = u128::BITS as usize;
 /// What stands for the term of rows that are meant.
 const ROWS: &str = "[rows]";
 
-/// Most digits of a piece of a time, which is no name by itself.
+/// Most digits of a piece of a time or a date, which is no name by itself.
 const MAX_PIECE_DIGITS: usize = 2;
 
 /// What a message asks for.
@@ -48,7 +49,9 @@ impl Terms {
                 let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
                 // The 25 of 03:25 names nothing.
                 let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
-                let is_piece = kind == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits) && is_of_clock;
+                let is_short = kind == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits);
+                // Nor does that of "March 25", which is a name of its own.
+                let is_piece = is_short && (is_of_clock || !spellings(text, start).is_empty());
                 let asks = names_one(term) && !terms.contains(&term) && !is_piece;
                 terms.extend(asks.then_some(term));
             });
@@ -63,12 +66,12 @@ impl Terms {
         let signs = (terms.len()..).zip(if is_question { signs(text) } else { Vec::new() });
         let signs: Vec<(usize, &str)> = signs.collect();
         terms.extend(signs.iter().map(|(_, sign)| ShortTerm::of_sign(sign)));
-        let rows = (terms.len(), RowReference::of(text).filter(|_| is_question));
-        terms.extend(rows.1.iter().map(|_| ShortTerm::of_sign(ROWS)));
+        let rows = RowReference::of(text).filter(|_| is_question).map(|rows| (rows, terms.len()));
+        terms.extend(rows.iter().map(|_| ShortTerm::of_sign(ROWS)));
         if terms.len() > MAX_TERMS {
             terms.clear();
         }
-        let rows = rows.1.filter(|_| rows.0 < terms.len()).map(|of| (of, 1 << rows.0));
+        let rows = rows.filter(|(_, at)| *at < terms.len()).map(|(rows, at)| (rows, 1 << at));
         let known = signs.into_iter().filter(|(at, _)| *at < terms.len());
         let signs: Vec<(String, u128)> = known.map(|(at, sign)| (sign.to_owned(), 1 << at)).collect();
         let of = |name: &str| bits_of(&terms, name);

@@ -10,10 +10,13 @@ use crate::text::sentences::QUESTION_BYTES;
 const MAX_COLUMNS: usize = 4;
 const MAX_EQUAL: usize = 2;
 
-/// Most days of a month.
+/// Most days in a month that is meant.
 const MAX_DAYS: usize = 24;
 
-/// Fewest bytes of a part of a label for the question to name it; and of a place in a question for a number to be one: "row 45".
+/// Most words of a brief question.
+const BRIEF_WORDS: usize = 8;
+
+/// Fewest bytes of a part of a label for the question to name it.
 const MIN_LABEL: usize = 3;
 
 /// What a question means in a list.
@@ -122,6 +125,11 @@ impl RowReference {
         split(&label)
             .flat_map(|part| part.split('_'))
             .any(|part| part.len() >= MIN_LABEL && self.question.contains(part))
+    }
+
+    /// Returns whether it is asked in a few words, which may mean the newest list without naming it: "Which one is the cheapest?"
+    pub fn is_brief(&self) -> bool {
+        self.question.contains(['?', '？']) && self.words().count() <= BRIEF_WORDS
     }
 
     /// Returns the words of the question that may name a list.

@@ -780,3 +780,24 @@ def test_before_a_message_that_names_something_new_no_result_is_quoted_as_a_whol
         messages.append({"role": "assistant", "content": f"Nothing broke in {path}."})
     assert quoted < 600
     assert changes <= 2
+
+
+def test_the_day_of_a_date_is_no_name_by_itself() -> None:
+    compressor = Compressor(8_000, "gpt-4o")
+    messages: list[Message] = []
+    for day in range(1, 13):
+        messages.append({"role": "user", "content": f"What failed on March {day}?"})
+        sent = compressor.compress(messages)
+        assert "About the next message" not in str(sent[:-1]), day
+        rows = [f"2026-03-{day:02} node-{at % 9} GET /items/{at * day} 200" for at in range(160)]
+        call = {"name": "read_log", "arguments": json.dumps({"day": day})}
+        messages += [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{day}", "type": "function", "function": call}],
+            },
+            {"role": "tool", "tool_call_id": f"c{day}", "content": "\n".join(rows)},
+            {"role": "assistant", "content": "Nothing."},
+        ]
+        compressor.compress(messages[:-1])
