@@ -269,8 +269,8 @@ def compress_items(
 class InputFilter:
     """A `call_model_input_filter` of `RunConfig`: each request fits, in the middle of a turn, too.
 
-    Instructions and tools count, those of MCP servers as the SDK has listed them. It cannot repair a request: `nanobot_context.wrap` does, around
-    the client that the SDK sends with.
+    Instructions and tools count, those of MCP servers as the SDK has listed them. It cannot repair
+    a request: `nanobot_context.wrap` does, around the client that the SDK sends with.
 
     Args:
         context_window: The window of every model in tokens; `None` is what is known of each.
