@@ -14,6 +14,7 @@ from pydantic_ai import (
     ModelResponse,
     RetryPromptPart,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -109,6 +110,20 @@ def test_files_stay_in_their_places_in_a_prompt_that_is_shortened() -> None:
     assert len(str(text)) < len(LOG) * 0.6
     assert others == [IMAGE, "What is it?"]
     assert last == history[-1]
+
+
+def test_texts_with_metadata_count_and_stay() -> None:
+    history: list[ModelMessage] = [
+        ModelRequest([UserPromptPart([TextContent(LOG), IMAGE, TextContent("What is it?")])]),
+        ModelResponse([TextPart("A log.")]),
+        ModelRequest([UserPromptPart("And this?")]),
+    ]
+    first, *_ = history_processor(6_000, "gpt-4o")(history)
+    [prompt] = first.parts
+    assert isinstance(prompt, UserPromptPart)
+    text, *others = list[object](prompt.content)
+    assert len(str(text)) < len(LOG) * 0.7
+    assert others == [IMAGE, "What is it?"]
 
 
 def test_pictures_count() -> None:

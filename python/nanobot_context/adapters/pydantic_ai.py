@@ -8,6 +8,7 @@ places or are left out. Of a response that is shortened stay thoughts, text and 
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -16,13 +17,11 @@ from typing import Any
 
 from pydantic_ai.messages import (
     BinaryContent,
-    CachePoint,
     ImageUrl,
     ModelMessage,
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
-    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -270,7 +269,11 @@ def _plain(part: Any) -> Message:
         return {"role": "tool", "tool_call_id": part.tool_call_id, "content": content}
     if not isinstance(part, ModelResponse):
         role = "system" if isinstance(part, SystemPromptPart) else "user"
-        return {"role": role, "content": content_of(getattr(part, "content", ""), _media)}
+        content = getattr(part, "content", "")
+        if not isinstance(content, str):
+            # Texts with metadata of the application's, in later releases.
+            content = [getattr(one, "content", one) for one in content]
+        return {"role": role, "content": content_of(content, _media)}
     said = [one.content for one in part.parts if isinstance(one, TextPart)]
     thoughts = [one for one in part.parts if isinstance(one, ThinkingPart)]
     message: Message = {"role": "assistant", "content": "\n\n".join(said) or None}
@@ -291,15 +294,18 @@ def _plain(part: Any) -> Message:
 
 def _media(part: Any) -> Message | None:
     """Return the part of OpenAI's form that counts in place of one that is no text."""
-    if isinstance(part, str | TextContent):
+    if isinstance(part, str):
         return None
-    if isinstance(part, CachePoint):
+    if getattr(part, "kind", "") == "cache-point":
         return {"type": "text", "text": ""}
-    url = part.data_uri if isinstance(part, BinaryContent) else getattr(part, "url", "")
+    url = getattr(part, "url", "")
+    if isinstance(part, BinaryContent):
+        data = base64.b64encode(part.data).decode()
+        if part.is_audio:
+            return {"type": "input_audio", "input_audio": {"data": data}}
+        url = f"data:{part.media_type};base64,{data}"
     if isinstance(part, ImageUrl) or getattr(part, "is_image", False):
         return {"type": "image_url", "image_url": {"url": url}}
-    if getattr(part, "is_audio", False):
-        return {"type": "input_audio", "input_audio": {"data": part.base64}}
     return {"type": "file", "file": {"file_data": url}}
 
 
