@@ -13,6 +13,7 @@ from typing import Any
 
 from scenario import Scenario, script
 from stage import Stage
+from texts import prose
 
 WRITTEN = 65_536
 
@@ -35,6 +36,24 @@ def own_window() -> Scenario:
         lambda _: script(["Hi."]),
         known=None,
         model="openai/gpt-4.1",
+        stopped=True,
+    )
+
+
+def long_session() -> Scenario:
+    """The session has more than its window of 16,000 tokens."""
+
+    async def play(stage: Stage) -> None:
+        for number in range(8):
+            await stage.say(prose(f"session-{number}", 3_000))
+        await stage.say("/status")
+
+    return Scenario(
+        "long-session",
+        play,
+        lambda _: script(["Noted."] * 8),
+        window=16_000,
+        known=16_000,
         stopped=True,
     )
 

@@ -18,7 +18,7 @@ from large import (
     told,
 )
 from live import tells
-from own_window import own_window
+from own_window import long_session, own_window
 from priced import priced
 from readback import read_back
 from reasoned import REASONED
@@ -75,6 +75,7 @@ SCENARIOS: dict[str, Scenario] = {
         ),
         *told(),
         own_window(),
+        long_session(),
         priced(),
         long_chat("B", 60, 600, window=32_000),
         long_chat(

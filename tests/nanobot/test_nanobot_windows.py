@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from played import RESOLVERS, Played, each, full
+import re
+
+from played import GOES_ON, LATER, RESOLVERS, Played, each, full
 
 ANSWERS = ["The work is DONE.", "pong"]
 
@@ -75,6 +77,16 @@ def test_nanobot_shows_the_window_that_was_set_in_code(
     # 0.1.4.post6 counts by 1,024.
     shown = "/64k (" if release == "0.1.4.post6" else "/65k ("
     assert all(shown in turns[number]["answer"] for number in (0, 2))
+
+
+@each("long-session")
+def test_nanobot_shows_no_more_of_a_long_session_than_is_sent(
+    played: Played, release: str, scenario: str
+) -> None:
+    if release in (GOES_ON, *LATER):
+        shown = played.of(release, scenario)["turns"][-1]["answer"]
+        [tokens] = re.findall(r"Context: (\d+)k/16k ", shown)
+        assert 8 <= int(tokens) < 16
 
 
 @each("own-window")

@@ -18,7 +18,12 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from nanobot_context._core import count_tokens, find_last_user_index, token_bound
+from nanobot_context._core import (
+    answer_reserve,
+    count_tokens,
+    find_last_user_index,
+    token_bound,
+)
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.guard import in_flight
 from nanobot_context.guard.request import Call, positional_names
@@ -94,6 +99,22 @@ def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:
     return estimate_prompt_tokens
 
 
+def _session_size(original: Callable[..., tuple[int, str]], context: Context) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def estimate_session_prompt_tokens(self: Any, session: Any, *, runtime: Any) -> tuple[int, str]:
+        """Return the tokens of a session, at most those that are sent of it."""
+        tokens, source = original(self, session, runtime=runtime)
+
+        def most() -> int:
+            window = context.windows.of(runtime.model).tokens
+            return window - answer_reserve(window, runtime.generation.max_tokens)
+
+        sent = fused("size a session", most, tokens) if context.active else tokens
+        return min(tokens, sent), source
+
+    return estimate_session_prompt_tokens
+
+
 _patch = functools.partial(Patch, owner=PROVIDER)
 
 PATCHES = (
@@ -135,6 +156,17 @@ PATCHES = (
         wrap=_estimate,
         only_with="nanobot.utils.helpers:estimate_prompt_tokens_chain",
         since="0.1.4.post5",
+    ),
+    # Where nanobot decides by it when it archives, it is left as it is.
+    Patch(
+        owner="nanobot.agent.memory:Consolidator",
+        attribute="estimate_session_prompt_tokens",
+        parameters=("session", "runtime"),
+        why="`/status` shows the size of what is sent",
+        wrap=_session_size,
+        unless="maybe_consolidate_by_tokens",
+        only_with="nanobot.agent.memory:Consolidator",
+        since="0.3.5",
     ),
 )
 
