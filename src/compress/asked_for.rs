@@ -20,6 +20,7 @@ use crate::tools::refers_back;
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
 use super::protection::Protection;
+use super::recall::RECORD_BYTES;
 use super::rows_meant::{Listed, rows_meant};
 use super::said::LITTLE;
 use super::superseded::referred_to;
@@ -45,9 +46,6 @@ const MOST_QUESTIONS: usize = 4;
 
 /// Most results of the last round that refer back to earlier ones: more are a loop.
 const MOST_REFERRING: usize = 8;
-
-/// Most bytes of a record of which all is taken.
-const MOST_RECORD_BYTES: usize = 1_600;
 
 /// A term in more parts is the subject of the conversation.
 const MOST_PARTS: usize = 4;
@@ -119,8 +117,7 @@ impl Documents {
         question: usize,
         asked: &Asked,
     ) -> Option<(usize, Vec<Range<usize>>)> {
-        let mut texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        let reference = texts.find_map(|(piece, _)| Reference::of(draft.text(question, piece)))?;
+        let reference = draft.contents(question).find_map(Reference::of)?;
         let mut best = None;
         for (document, place) in self.places.iter().enumerate().rev() {
             let of = &self.documents[document];
@@ -306,14 +303,12 @@ impl Documents {
 
     /// Finds the few parts that have a code of the question in another spelling, or one that it ends or begins: no term tells it.
     fn find_codes(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
         let others = || self.documents.iter().zip(&self.places).filter(|(of, _)| of.message != question);
         let is_known = |word| {
             let whole = first_term(word);
             others().any(|(of, _)| whole.is_some_and(|whole| of.analysis.terms.contains(&whole)))
         };
-        let codes = pieces.flat_map(|(piece, _)| codes(draft.text(question, piece)));
-        let unknown: Vec<_> = codes.filter(|code| !is_known(code.word)).collect();
+        let unknown: Vec<_> = draft.contents(question).flat_map(codes).filter(|code| !is_known(code.word)).collect();
         if unknown.is_empty() {
             return;
         }
@@ -333,8 +328,7 @@ impl Documents {
     ///
     /// Of 40 such names, each in one sentence of a talk of 19,000 tokens, 241, 189 and 90 of 400 were gone at 10, 25 and 50 % without it.
     fn find_signs(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        for sign in pieces.flat_map(|(piece, _)| signs(draft.text(question, piece))) {
+        for sign in draft.contents(question).flat_map(signs) {
             let having = |_, text: &str, analysis: &Analysis| {
                 parts_with_sign(sign, text, analysis).take(MOST_PARTS + 1).collect()
             };
@@ -345,31 +339,25 @@ impl Documents {
 
     /// Puts the records of a list first that the question means without their names. O(bytes) of a few results where it may mean some.
     fn find_rows(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        let mut texts = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        let Some(reference) = texts.find_map(|(piece, _)| RowReference::of(draft.text(question, piece))) else {
-            return;
-        };
-        let (mut results, mut documents, mut said) = (Vec::new(), Vec::new(), "");
-        for (document, (of, place)) in self.documents.iter().zip(&self.places).enumerate() {
+        let Some(reference) = draft.contents(question).find_map(RowReference::of) else { return };
+        let listed = |(document, (of, place)): (usize, (&Document, &Place))| {
             let text = draft.text(place.entry, place.piece);
             match of.author {
-                Author::User if of.message != question => said = text,
-                Author::Result => {
-                    results.push(Listed { text, call: draft.call(place.entry), said });
-                    documents.push(document);
-                }
-                _ => {}
+                Author::User if of.message != question => Some((document, Listed::Said(text))),
+                Author::Result => Some((document, Listed::Result(text, draft.call(place.entry)))),
+                _ => None,
             }
-        }
-        let Some((nth, found)) = rows_meant(&reference, &results) else { return };
-        let (text, document) = (results[nth].text, documents[nth]);
-        let Some(block) = self.places[document].block else { return };
+        };
+        let texts = self.documents.iter().zip(&self.places).enumerate().filter_map(listed);
+        let Some((document, found)) = rows_meant(&reference, texts) else { return };
+        let Place { entry, piece, block: Some(block) } = self.places[document] else { return };
+        let text = draft.text(entry, piece);
         let analysis = &self.documents[document].analysis;
         let mut parts: Vec<(usize, usize)> = Vec::new();
         for at in found {
             let Some(part) = analysis.parts_in(&(at..at + 1)).next() else { continue };
             let record = analysis.json_record(part).unwrap_or_else(|| {
-                let record = segments::record(text, at).filter(|record| record.len() <= MOST_RECORD_BYTES);
+                let record = segments::record(text, at).filter(|record| record.len() <= RECORD_BYTES);
                 record.map_or_else(|| vec![part], |record| analysis.parts_in(&record).collect())
             });
             parts.extend(record.into_iter().map(|part| (block, part)));
@@ -400,8 +388,7 @@ impl Documents {
     /// terms are pairs. Of 12 such questions of 6 % of the tokens 45 of 48 answers are there, without this 14. Not beside other finds:
     /// .577 of the evidence of Chinese meetings stays at 25 % in place of .594. O(bytes) of what was said, for a question in that script.
     fn find_characters(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
-        let texts = pieces.map(|(piece, _)| draft.text(question, piece)).filter(|text| text.len() <= QUESTION_BYTES);
+        let texts = draft.contents(question).filter(|text| text.len() <= QUESTION_BYTES);
         let characters: BTreeSet<String> =
             texts.flat_map(str::chars).filter(|&c| is_han(c)).map(String::from).collect();
         for character in characters {
@@ -528,9 +515,8 @@ fn first_term(word: &str) -> Option<ShortTerm> {
 
 /// Returns the rare terms of each question in a message, all together where it has but one.
 fn apart(draft: &Draft<'_, '_>, question: usize, rare: Vec<ShortTerm>, asked: Asked) -> Vec<(Vec<ShortTerm>, Asked)> {
-    let pieces = draft.entries[question].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
     let mut apart: Vec<Vec<ShortTerm>> = Vec::new();
-    for text in pieces.map(|(piece, _)| draft.text(question, piece)) {
+    for text in draft.contents(question) {
         for one in questions(text) {
             let mut terms = Vec::new();
             scan(&text[one], |term, _| {

@@ -247,6 +247,12 @@ impl<'v, 'a> Draft<'v, 'a> {
         piece.text.as_deref().unwrap_or_else(|| self.source(entry, piece))
     }
 
+    /// Iterates over the current texts of what an entry says.
+    pub fn contents(&self, entry: usize) -> impl Iterator<Item = &str> {
+        let pieces = self.entries[entry].pieces.iter().enumerate().filter(|(_, piece)| piece.slot.is_content());
+        pieces.map(move |(piece, _)| self.text(entry, piece))
+    }
+
     /// Returns the source of a piece. Every cut is made from it, so that its marks count all that is gone.
     pub fn source<'s>(&'s self, entry: usize, piece: &'s Piece) -> &'s str {
         let original = || Some(original(self.message(entry)?, piece.slot)?.as_str());

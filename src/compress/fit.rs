@@ -427,9 +427,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn protect(&self, selector: &mut Selector<'_>) {
         let (older, last_round) = (self.tier_tokens(Tier::Older), self.tier_tokens(Tier::LastRound));
         for (tier, others) in [(Tier::Newest, older + last_round), (Tier::LastRound, older)] {
-            let is_whole = |block: usize| matches!(selector.kept(block), Kept::Whole);
-            let is_taken = |position: usize| selector.is_open(position) && selector.blocks(position).all(is_whole);
-            if self.protection.tier(tier).all(|(position, _)| is_taken(position)) {
+            if self.protection.tier(tier).all(|(position, _)| selector.is_whole(position)) {
                 continue;
             }
             // A kept call needs no line.

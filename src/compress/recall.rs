@@ -31,6 +31,8 @@ use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
 use passages::Search;
 use restored::restored;
 
+pub(super) use sources::RECORD_BYTES;
+
 /// Share of the budget for the quotes of a message, and their least and most tokens.
 ///
 /// With .08, .15 and .2 .422, .436 and .456 of the evidence of meetings stays at a quarter of the tokens.

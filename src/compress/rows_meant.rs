@@ -21,22 +21,40 @@ const LONG: usize = 7;
 /// Most bytes that a short one has more.
 const PLURAL: usize = 2;
 
-/// A result that may be the list.
-pub struct Listed<'t> {
-    pub text: &'t str,
-    pub call: Option<&'t ToolCall<'t>>,
-    /// What the user said last before it.
-    pub said: &'t str,
+/// A text of a conversation.
+pub enum Listed<'t> {
+    /// Of the user, who may name the list that comes next.
+    Said(&'t str),
+    /// Of a tool, which may be the list.
+    Result(&'t str, Option<&'t ToolCall<'t>>),
+}
+
+/// A result with its call and what the user said last before it.
+struct Fetched<'t> {
+    text: &'t str,
+    call: Option<&'t ToolCall<'t>>,
+    said: &'t str,
 }
 
 /// Returns the last of some results that the question names best, and where the rows that it means stand in that, the most wanted first.
+/// `texts` are those of the conversation with a key of each.
 ///
 /// Of 648 such questions in four languages about lists in 18 forms, in talks of 20,000 to 55,000 tokens, the row was there in 133, 319 and
 /// 505 at 10, 25 and 50 % of these, with it in 642, 643 and 645. O(results), and O(bytes) of the lists that are read.
-pub fn rows_meant(reference: &RowReference, results: &[Listed<'_>]) -> Option<(usize, Vec<usize>)> {
+pub fn rows_meant<'t, K>(
+    reference: &RowReference,
+    texts: impl Iterator<Item = (K, Listed<'t>)>,
+) -> Option<(K, Vec<usize>)> {
     let words = names(reference);
-    let older = results.len().saturating_sub(MAX_RESULTS);
-    let naming: Vec<String> = results[older..].iter().map(Listed::naming).collect();
+    let (mut results, mut last) = (Vec::new(), "");
+    for (key, listed) in texts {
+        match listed {
+            Listed::Said(text) => last = text,
+            Listed::Result(text, call) => results.push((key, Fetched { text, call, said: last })),
+        }
+    }
+    results.drain(..results.len().saturating_sub(MAX_RESULTS));
+    let naming: Vec<String> = results.iter().map(|(_, result)| result.naming()).collect();
     let of = |naming: &String| words.iter().map(|word| names_it(word, naming)).collect::<Vec<bool>>();
     let named: Vec<Vec<bool>> = naming.iter().map(of).collect();
     let having = |word: usize| named.iter().filter(|named| named[word]).count();
@@ -44,14 +62,16 @@ pub fn rows_meant(reference: &RowReference, results: &[Listed<'_>]) -> Option<(u
     let weigh = |named: &Vec<bool>| -> f32 {
         weights.iter().zip(named).filter(|(_, is_named)| **is_named).map(|(weight, _)| weight).sum()
     };
-    let mut rated: Vec<(f32, usize)> = named.iter().map(weigh).zip(older..).collect();
+    let mut rated: Vec<(f32, usize)> = named.iter().map(weigh).zip(0..).collect();
     // Of equal ones the newest.
     rated.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
     let likely = rated.into_iter().filter(|(weight, _)| *weight > 0.0 || reference.is_brief());
-    likely.take(MAX_LISTS).map(|(_, nth)| (nth, reference.find(results[nth].text))).find(|(_, found)| !found.is_empty())
+    let found = likely.take(MAX_LISTS).map(|(_, nth)| (nth, reference.find(results[nth].1.text)));
+    let (nth, rows) = found.into_iter().find(|(_, rows)| !rows.is_empty())?;
+    Some((results.swap_remove(nth).0, rows))
 }
 
-impl Listed<'_> {
+impl Fetched<'_> {
     /// Returns what may name it, in lower case.
     fn naming(&self) -> String {
         let text = |text: Option<&Text<'_>>| start(text.map_or("", Text::as_str)).to_lowercase();

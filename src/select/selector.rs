@@ -254,6 +254,11 @@ impl<'s> Selector<'s> {
         self.blocks_of[group].clone()
     }
 
+    /// Returns whether a group is taken with all of its blocks whole.
+    pub fn is_whole(&self, group: usize) -> bool {
+        self.is_open(group) && self.blocks(group).all(|block| matches!(self.kept(block), Kept::Whole))
+    }
+
     /// Settles the current selection; [`Self::shrink`] cannot undo it.
     pub fn settle(&mut self) {
         self.settled = self.log.len();

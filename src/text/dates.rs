@@ -176,14 +176,14 @@ pub fn months_in(text: &str) -> impl Iterator<Item = (usize, usize)> {
 /// Returns the month that a question names without a day: "in May", "im Mai", 5月, 2026-05.
 pub fn month_asked(question: &str) -> Option<usize> {
     let words = question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let named = words.clone().zip(iter::once("").chain(words.clone())).zip(words.skip(1).chain([""])).find_map(
-        |((word, before), next)| {
-            let is_capital = word.starts_with(char::is_uppercase) && !before.is_empty();
-            let is_plain = word.len() >= PLAIN_MONTH && word != "march";
-            let is_day = |word: &str| (1..=2).contains(&digits(word));
-            month(word).filter(|_| (is_capital || is_plain) && !is_day(before) && !is_day(next))
-        },
-    );
+    let words: Vec<&str> = iter::once("").chain(words).chain([""]).collect();
+    let named = words.windows(3).find_map(|words| {
+        let [before, word, next] = *words else { return None };
+        let is_capital = word.starts_with(char::is_uppercase) && !before.is_empty();
+        let is_plain = word.len() >= PLAIN_MONTH && word != "march";
+        let is_day = |word: &str| (1..=2).contains(&digits(word));
+        month(word).filter(|_| (is_capital || is_plain) && !is_day(before) && !is_day(next))
+    });
     named
         .or_else(|| question.match_indices('月').find_map(|(at, _)| wide_month(&question[..at], &question[at..])))
         .or_else(|| {

@@ -29,7 +29,7 @@ const MAX_LINE: usize = 4_096;
 const AROUND: [char; 9] = [' ', '"', '\'', '*', '`', '-', '{', '[', '\t'];
 
 /// A list of records.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Listing<'t> {
     /// Where each record begins, in order.
     pub records: Vec<usize>,

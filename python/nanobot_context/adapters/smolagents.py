@@ -134,38 +134,38 @@ _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
 
 def _plain(messages: Iterable[Any]) -> Iterator[tuple[tuple[ChatMessage, ...], Message]]:
     """Yield what each message is made of: a call with the thought before it, which is its own."""
+    given = [
+        message if isinstance(message, ChatMessage) else ChatMessage.from_dict(dict(message))
+        for message in messages
+    ]
+    steps: list[tuple[ChatMessage, ...]] = []
+    for message in given:
+        is_call = message.role == MessageRole.TOOL_CALL
+        if is_call and steps and [made.role for made in steps[-1]] == [MessageRole.ASSISTANT]:
+            steps[-1] += (message,)
+        else:
+            steps.append((message,))
     call: str | None = None
-    thought: ChatMessage | None = None
-    for at, given in enumerate(messages):
-        message = given if isinstance(given, ChatMessage) else ChatMessage.from_dict(dict(given))
+    for at, made in enumerate(steps):
+        message = made[-1]
         if message.role == MessageRole.TOOL_CALL:
             call = f"{_STEP}{at}"
             arguments = json.dumps({"calls": texts_of(message.content)})
             function = {"name": _STEP, "arguments": arguments}
             calls = [{"id": call, "type": "function", "function": function}]
-            said = texts_of(thought.content) if thought else None
-            made = (thought, message) if thought else (message,)
+            said = texts_of(made[0].content) if made[1:] else None
             yield made, {"role": "assistant", "content": said, "tool_calls": calls}
-            thought = None
             continue
-        if thought is not None:
-            yield _one(thought, "assistant")
-            thought = None
-        if message.role == MessageRole.ASSISTANT:
-            thought = message
-        elif message.role == MessageRole.TOOL_RESPONSE and call is not None:
-            made, result = _one(message, "tool")
-            yield made, {**result, "tool_call_id": call}
+        if message.role == MessageRole.TOOL_RESPONSE and call is not None:
+            yield made, {**_one(message, "tool"), "tool_call_id": call}
         else:
             is_result = message.role == MessageRole.TOOL_RESPONSE
-            yield _one(message, "user" if is_result else message.role.value)
+            yield made, _one(message, "user" if is_result else message.role.value)
         call = None
-    if thought is not None:
-        yield _one(thought, "assistant")
 
 
-def _one(message: ChatMessage, role: str) -> tuple[tuple[ChatMessage], Message]:
-    return (message,), {"role": role, "content": content_of(message.content, _media)}
+def _one(message: ChatMessage, role: str) -> Message:
+    return {"role": role, "content": content_of(message.content, _media)}
 
 
 def _back(

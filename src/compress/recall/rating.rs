@@ -86,8 +86,8 @@ impl<'t, 's, 'q> Rating<'t, 's, 'q> {
     /// Returns whether the message names something that nobody has named before, a file to be read: it asks for no earlier result as a
     /// whole. In three talks of 80 such messages in windows of 16,000 tokens the prefix changes 27 times without it, with it 6 times.
     pub(super) fn is_new(&self) -> bool {
-        let names = self.terms.terms.iter().zip(&self.weights).filter(|(term, _)| term.kind().is_name());
-        let is_unknown = names.into_iter().any(|(_, weight)| *weight == 0.0);
+        let mut weighed = self.terms.terms.iter().zip(&self.weights);
+        let is_unknown = weighed.any(|(term, weight)| term.kind().is_name() && *weight == 0.0);
         is_unknown && self.sources.iter().all(|source| source.rows.is_empty())
     }
 

@@ -15,8 +15,8 @@ use crate::text::terms::scan;
 use super::asked::Terms;
 use crate::compress::rows_meant::{Listed, rows_meant};
 
-/// Most bytes of a record that is quoted whole: about 400 tokens. And of a function, which is code that somebody asks for.
-const RECORD_BYTES: usize = 1_600;
+/// Most bytes of a record that is taken whole: about 400 tokens. And of a function, which is code that somebody asks for.
+pub(in crate::compress) const RECORD_BYTES: usize = 1_600;
 const FUNCTION_BYTES: usize = 4_000;
 
 /// Most parts of a text that may have a code or a sign: what more have is no name.
@@ -219,21 +219,16 @@ pub(super) fn add_signs(sources: &mut [Source<'_>], terms: &Terms) {
 }
 
 /// Adds to what `sources` have the rows of a list that are meant. O(bytes) of a few results where some may be.
-pub(super) fn add_rows(sources: &mut [Source<'_>], terms: &Terms) {
+pub(super) fn add_rows<'v>(sources: &mut [Source<'v>], terms: &Terms) {
     let Some((reference, bit)) = &terms.rows else { return };
-    let (mut results, mut places, mut said) = (Vec::new(), Vec::new(), "");
-    for (place, source) in sources.iter().enumerate() {
-        match source.role {
-            Role::User => said = source.text,
-            Role::Tool => {
-                results.push(Listed { text: source.text, call: source.call, said });
-                places.push(place);
-            }
-            _ => {}
-        }
-    }
-    let Some((nth, found)) = rows_meant(reference, &results) else { return };
-    let source = &mut sources[places[nth]];
+    let listed = |(place, source): (usize, &Source<'v>)| match source.role {
+        Role::User => Some((place, Listed::Said(source.text))),
+        Role::Tool => Some((place, Listed::Result(source.text, source.call))),
+        _ => None,
+    };
+    let texts = sources.iter().enumerate().filter_map(listed);
+    let Some((place, found)) = rows_meant(reference, texts) else { return };
+    let source = &mut sources[place];
     for at in found {
         if let Some(part) = source.analysis.parts_in(&(at..at + 1)).next() {
             add(&mut source.found, part, *bit);

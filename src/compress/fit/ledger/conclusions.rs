@@ -41,12 +41,10 @@ impl Fit<'_, '_, '_> {
         let calling =
             self.before_newest().rev().filter(|(_, group)| group.role == Role::Assistant && !self.is_reply(*group));
         let concluded = calling.filter_map(|(group, Group { start: entry, .. })| {
-            let pieces = self.draft.entries[entry].pieces.iter().enumerate();
             let is_called = self.draft.is_called_in_words(entry);
             let words = |text| if is_called { before_call(text) } else { text };
-            let texts =
-                pieces.filter(|(_, piece)| piece.slot.is_content()).map(|(i, _)| words(self.draft.text(entry, i)));
-            let said = on_one_line(&texts.flat_map(conclusions).collect::<Vec<_>>().join(" "), MAX_CHARS);
+            let said = self.draft.contents(entry).map(words).flat_map(conclusions);
+            let said = on_one_line(&said.collect::<Vec<_>>().join(" "), MAX_CHARS);
             if said.is_empty() {
                 return None;
             }
