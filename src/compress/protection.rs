@@ -79,6 +79,17 @@ impl Protection {
             && !draft.is_called_in_words(group.start)
     }
 
+    /// Returns the group of what the model said last before the user, where it said that in words.
+    pub fn answered(&self, draft: &Draft<'_, '_>) -> Option<usize> {
+        let (position, group) = self.tier(Tier::Older).rfind(|(_, group)| group.role != Role::User)?;
+        (group.role == Role::Assistant && Self::is_talk(draft, group)).then_some(position)
+    }
+
+    /// Returns whether nothing was done yet for the last message of the user.
+    pub fn is_asked_now(&self) -> bool {
+        self.tier(Tier::Newest).next().is_none()
+    }
+
     /// Returns the tokens of the parts that are never cut.
     pub fn floor(&self, draft: &Draft<'_, '_>) -> Vec<(&'static str, Tokens)> {
         let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum();

@@ -66,6 +66,10 @@ const ANSWERS_SHARE: f32 = 0.5;
 /// none; with a quarter and 400 tokens .586 of the evidence of Chinese meetings stays at 25 % in place of .604.
 const ANSWERED_SHARE: f32 = 0.15;
 const SHORT_ANSWER: (f32, f32) = (100.0, 200.0);
+/// The same in a talk with one user, behind what the user says.
+const ANSWERED_BY_ONE: f32 = 0.3;
+/// Share of the room for the newest replies of such a talk.
+const NEWEST_REPLIES_SHARE: f32 = 0.1;
 
 /// Share of the room that all short replies of the model may need, beside a user who says little. In rooms of 8,000 and 16,000 with
 /// answers of 2,500 characters the newest of values that the model told is sent in 768 of 768 and 428 of 428 requests, without it in
@@ -292,9 +296,14 @@ impl Fit<'_, '_, '_> {
                 selector.take_within(limit, |selector| self.take_typed_ends(selector, position));
             }
         }
-        self.take_answered(selector, self.limit(selector, ANSWERED_SHARE));
+        let goes_on = !are_many && self.protection.is_asked_now();
+        let share = if goes_on { ANSWERED_BY_ONE } else { ANSWERED_SHARE };
+        self.take_answered(selector, self.limit(selector, share));
         if talk.says_little {
             self.take_short_replies(selector);
+        }
+        if goes_on {
+            self.take_newest_replies(selector);
         }
         self.settle_if_sure(selector);
         talk.is_work
@@ -350,8 +359,7 @@ impl Fit<'_, '_, '_> {
     /// Takes what the model said before the last message of the user, which may answer it or say "it": whole within `limit`, or
     /// its end, where the model asks.
     fn take_answered(&self, selector: &mut Selector<'_>, limit: f32) {
-        let newest = self.protection.tier(Tier::Older).rfind(|(_, group)| group.role != Role::User);
-        let Some((position, _)) = newest.filter(|(_, group)| self.is_reply(*group)) else { return };
+        let Some(position) = self.protection.answered(self.draft) else { return };
         selector.take_within(limit, |selector| selector.take_whole(position));
         for block in selector.blocks(position).rev() {
             for part in (0..selector.parts(block)).rev() {
@@ -363,6 +371,17 @@ impl Fit<'_, '_, '_> {
     /// Returns whether a group is a message of the model without calls.
     pub(super) fn is_reply(&self, group: Group) -> bool {
         group.role == Role::Assistant && Protection::is_talk(self.draft, group)
+    }
+
+    /// Takes the newest replies, whole, up to their share of the room.
+    fn take_newest_replies(&self, selector: &mut Selector<'_>) {
+        let limit = self.limit(selector, NEWEST_REPLIES_SHARE);
+        let replies = self.before_newest().rev().filter(|(_, group)| self.is_reply(*group));
+        for (position, _) in replies.filter(|(position, _)| !selector.says_little(*position)).collect::<Vec<_>>() {
+            if !selector.is_whole(position) && !selector.take_within(limit, |selector| selector.take_whole(position)) {
+                break;
+            }
+        }
     }
 
     /// Takes what the model said in a line, if that is little: decisions and values, and what the user answers in a few words.
