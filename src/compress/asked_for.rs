@@ -19,6 +19,7 @@ use crate::tools::refers_back;
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
+use super::mentioned::Mentioning;
 use super::protection::Protection;
 use super::recall::RECORD_BYTES;
 use super::rows_meant::{Listed, rows_meant};
@@ -68,6 +69,8 @@ impl Documents {
         if self.asked_for.is_empty() {
             self.find_characters(draft, question);
         }
+        let names_nothing = self.asked_for.is_empty() && pointed_to.is_none();
+        self.find_mentioned(draft, question, names_nothing, cuts_of);
         self.find_likely(draft.entries.len(), question, having);
         self.find_signs(draft, question);
         self.find_followed(draft, question, cuts_of);
@@ -118,10 +121,23 @@ impl Documents {
         asked: &Asked,
     ) -> Option<(usize, Vec<Range<usize>>)> {
         let reference = draft.contents(question).find_map(Reference::of)?;
+        self.find_meant(draft, question, asked, &reference)
+            .or_else(|| self.find_meant(draft, question, asked, &reference.without_sections()?))
+            .filter(|(document, _)| !self.documents[*document].stays)
+    }
+
+    fn find_meant(
+        &self,
+        draft: &Draft<'_, '_>,
+        question: usize,
+        asked: &Asked,
+        reference: &Reference,
+    ) -> Option<(usize, Vec<Range<usize>>)> {
         let mut best = None;
         for (document, place) in self.places.iter().enumerate().rev() {
             let of = &self.documents[document];
-            if of.author != Author::Assistant || of.message >= question {
+            let may_be = of.author == Author::Assistant || reference.names_section() && of.author == Author::User;
+            if !may_be || of.message >= question {
                 continue;
             }
             let named = of.analysis.terms.iter().filter(|&&term| asked.contains(term)).count();
@@ -133,7 +149,7 @@ impl Documents {
                 best = Some((named, (document, ranges)));
             }
         }
-        best.map(|(_, found)| found).filter(|(document, _)| !self.documents[*document].stays)
+        best.map(|(_, found)| found)
     }
 
     /// Cuts a document around some ranges, unless it is short.
@@ -154,6 +170,49 @@ impl Documents {
         let of = &mut self.documents[document];
         of.analysis = analysed(text, of.author, Form::Stated, known);
         self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
+    }
+
+    /// Finds what was said of the names that stand in the message, or, where it `names_nothing`, of those in the reply before it.
+    fn find_mentioned(
+        &mut self,
+        draft: &Draft<'_, '_>,
+        question: usize,
+        names_nothing: bool,
+        cuts_of: &mut [Vec<usize>],
+    ) {
+        let is_pasted = |of: &Document| of.message == question && of.analysis.is_material();
+        if self.documents.iter().rev().take_while(|of| of.message >= question).any(is_pasted) {
+            return;
+        }
+        let message: Vec<&str> = draft.contents(question).collect();
+        let message = message.join("\n");
+        let is_reply = |of: &&Document| of.author == Author::Assistant && of.message < question;
+        let answered = self.documents.iter().rev().find(is_reply).map(|of| of.message);
+        let reply = answered.filter(|_| names_nothing).and_then(|reply| draft.contents(reply).last());
+        let going_on = reply.and_then(|reply| Mentioning::going_on(&message, reply));
+        let except = if going_on.is_some() { answered } else { None };
+        let may_say = |&document: &usize| {
+            let of = &self.documents[document];
+            matches!(of.author, Author::User | Author::Assistant | Author::Result)
+                && of.message != question
+                && Some(of.message) != except
+        };
+        let text = |document: usize| draft.text(self.places[document].entry, self.places[document].piece);
+        let others = (0..self.documents.len()).filter(may_say);
+        let texts: Vec<(usize, &str, &Analysis)> =
+            others.map(|document| (document, text(document), &*self.documents[document].analysis)).collect();
+        let found = going_on.unwrap_or(Mentioning::Message(&message)).find(&texts);
+        for (document, range) in &found {
+            // Parts of a text that is cut anew have other numbers.
+            let is_known = self.asked_for.iter().any(|(block, _)| Some(*block) == self.places[*document].block);
+            if self.documents[*document].author != Author::Result && !is_known {
+                self.cut(draft, *document, iter::once(range.clone()), &mut cuts_of[*document]);
+            }
+        }
+        for (document, range) in found {
+            let Some(block) = self.places[document].block else { continue };
+            self.asked_for.extend(self.documents[document].analysis.parts_in(&range).map(|part| (block, part)));
+        }
     }
 
     /// Finds the parts that have at least half of the `rare` terms of the question; with `cuts_of` in what is said, too, which is cut

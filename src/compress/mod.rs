@@ -22,6 +22,7 @@ mod fit;
 mod late;
 mod limits;
 pub(crate) mod lost;
+mod mentioned;
 mod notes;
 mod pins;
 mod plan;

@@ -2,6 +2,7 @@
 
 mod lists;
 mod rows;
+mod sections;
 mod shapes;
 mod words;
 
@@ -10,6 +11,7 @@ use std::ops::Range;
 use crate::text::sentences::QUESTION_BYTES;
 use lists::{Choice, Label};
 pub use rows::RowReference;
+use sections::Section;
 use words::{Shape, Sign, WORDS};
 
 /// Most bytes and words of an answer that chooses; with a letter, which may be a word.
@@ -18,8 +20,10 @@ const MAX_CHOICE_WORDS: usize = 5;
 const MAX_LETTER_WORDS: usize = 2;
 
 /// What a question points to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
+    /// The sections that it may name by their numbers; with these it points to nothing else.
+    sections: Vec<Section>,
     choice: Option<Choice>,
     shape: Option<Shape>,
 }
@@ -33,7 +37,7 @@ impl Reference {
         let lower = question.to_lowercase();
         let words: Vec<&str> = split(&lower).collect();
         let has = |word: &str, wanted: Sign| WORDS.of_word(word).any(|sign| sign == wanted);
-        let mut this = Self { choice: None, shape: None };
+        let mut this = Self { sections: Section::named(&lower), choice: None, shape: None };
         for (i, word) in words.iter().enumerate() {
             let next = words.get(i + 1).copied().unwrap_or_default();
             // "First, read it.", "last week".
@@ -45,7 +49,23 @@ impl Reference {
         for (end, sign) in WORDS.wide_in(&lower) {
             this.add(sign, || Label::at_start(&lower[end..]));
         }
-        (this.choice.is_some() || this.shape.is_some()).then_some(this)
+        (!this.sections.is_empty() || this.points()).then_some(this)
+    }
+
+    /// Returns whether it points to something by its place or form.
+    fn points(&self) -> bool {
+        self.choice.is_some() || self.shape.is_some()
+    }
+
+    /// Returns the same without sections, for a conversation that has none of these.
+    pub fn without_sections(&self) -> Option<Self> {
+        let Self { choice, shape, .. } = *self;
+        (self.names_section() && self.points()).then_some(Self { sections: Vec::new(), choice, shape })
+    }
+
+    /// Returns whether it names a section, which the user may have written, too.
+    pub fn names_section(&self) -> bool {
+        !self.sections.is_empty()
     }
 
     /// Adds what a word says, and the `label` behind it; of several the first counts.
@@ -60,6 +80,9 @@ impl Reference {
 
     /// Returns what is meant in a text, the most wanted of it first: the item and its list, or the last thing of that shape. O(n).
     pub fn find(&self, text: &str) -> Vec<Range<usize>> {
+        if self.names_section() {
+            return self.sections.iter().find_map(|section| section.find(text)).into_iter().collect();
+        }
         match (self.shape, self.choice) {
             (None | Some(Shape::List), Some(choice)) => {
                 lists::items(text, choice).map(|(item, list)| vec![item, list]).unwrap_or_default()

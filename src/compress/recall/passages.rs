@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
 
-use crate::conversation::{request_index, spoken};
-use crate::message::{Message, Role, ToolCall};
+use crate::conversation::{request_index, said, spoken};
+use crate::message::{Message, Role};
 use crate::select::Asked;
 use crate::select::within::{Cut, Question, within};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{Marks, read_gap};
-use crate::text::envelope::heading;
+use crate::text::envelope::{heading, without_runtime_context};
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
@@ -23,8 +23,9 @@ use crate::tokens::{TokenCounter, Tokens};
 use super::asked::Terms;
 use super::rating::Rating;
 use super::shown::Shown;
-use super::sources::{SHORT_TEXT, Source, add_codes, add_rows, add_signs, sources, string};
+use super::sources::{SHORT_TEXT, Source, add_codes, add_rows, add_signs, sources};
 use crate::compress::compaction::Made;
+use crate::compress::mentioned::Mentioning;
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
 const MAX_PASSAGES: usize = 32;
@@ -36,6 +37,9 @@ const GROUP_TOKENS: u64 = 64;
 
 /// Most tokens of a quote for each passage in it.
 const PASSAGE_TOKENS: Tokens = Tokens(200);
+
+/// Share of the quotes' room for what was said of names that are mentioned.
+const MENTIONED_SHARE: f64 = 0.5;
 
 /// A search in a conversation for what messages ask for.
 pub(super) struct Search<'s> {
@@ -58,24 +62,65 @@ impl<'s> Search<'s> {
         Self { view, sources: sources(view), shown: Shown::of(&view[..at], made), counter }
     }
 
-    /// Returns a ledger that quotes what the words `asked` of a message ask for, each of them in a question, else the names; `None`
-    /// where that is nothing, or in the request. O(terms before it).
+    /// Returns a ledger that quotes what the words `asked` of a message ask for, each of them in a question, else the names, and what was
+    /// said of others that it names, or the reply that it goes on from; `None` where that is nothing, or in the request. O(terms before it).
     pub(super) fn quotes(
         &mut self,
         message: usize,
         (asked, is_question): (&str, bool),
         max_tokens: Tokens,
     ) -> Option<String> {
+        let mut quotes = self.asked_for(message, (asked, is_question), max_tokens);
+        let mentioned = self.mentioned(message, quotes.is_empty(), max_tokens.share(MENTIONED_SHARE));
+        quotes.extend(mentioned);
+        (!quotes.is_empty()).then(|| ledger::quotes(&quotes, language(self.view, message)))
+    }
+
+    /// Quotes what a message asks for.
+    fn asked_for(&mut self, message: usize, (asked, is_question): (&str, bool), max_tokens: Tokens) -> Vec<Quote> {
         let reference = Reference::of(asked).filter(|_| is_question);
         let terms = Terms::of(asked, is_question);
         if terms.terms.is_empty() && reference.is_none() {
-            return None;
+            return Vec::new();
         }
         // What answers a question of the model is looked for first in what was fetched for the request.
         let request = request_index(self.view, message);
         let of_request = Some(request).filter(|&request| is_question && request < message);
-        let mut from = of_request.into_iter().chain([0]);
-        from.find_map(|from| self.quotes_from(from, message, asked, (&terms, reference), max_tokens))
+        let from = of_request.into_iter().chain([0]);
+        let mut quotes =
+            from.map(|from| self.quotes_from(from, message, asked, (&terms, reference.as_ref()), max_tokens));
+        quotes.find(|quotes| !quotes.is_empty()).unwrap_or_default()
+    }
+
+    /// Quotes what was said of the names that a message mentions, or, where it `names_nothing`, of those in the reply before it.
+    fn mentioned(&self, message: usize, names_nothing: bool, mut left: Tokens) -> Vec<Quote> {
+        let at = self.sources.partition_point(|source| source.message <= message);
+        if self.sources[..at].last().is_some_and(|of| of.message == message && of.analysis.is_material()) {
+            return Vec::new();
+        }
+        let words = said(&self.view[message]);
+        let words = without_runtime_context(&words);
+        let before = self.sources.partition_point(|source| source.message < message);
+        let texts = self.sources[..before].iter().filter(|source| !source.is_arguments);
+        let reply = texts.clone().next_back().filter(|source| names_nothing && source.role == Role::Assistant);
+        let going_on = reply.and_then(|reply| Mentioning::going_on(&words, reply.text));
+        let except = if going_on.is_some() { reply.map(|reply| reply.message) } else { None };
+        let others = texts.filter(|source| Some(source.message) != except);
+        let texts: Vec<(&Source<'_>, &str, &Analysis)> =
+            others.map(|source| (source, source.text, &*source.analysis)).collect();
+        let mut found = going_on.unwrap_or(Mentioning::Message(&words)).find(&texts);
+        found.retain(|(source, range)| !self.shown.has(source.message, source.text[range.clone()].trim()));
+        found.sort_by_key(|(source, range)| (source.message, range.start));
+        let of_one = |(one, _): &(&Source<'_>, _), (other, _): &(&Source<'_>, _)| one.message == other.message;
+        let quote = |said: &[(&Source<'_>, Range<usize>)]| {
+            let lines: Vec<&str> = said.iter().map(|(source, range)| source.text[range.clone()].trim()).collect();
+            let (source, text) = (said[0].0, lines.join("\n"));
+            let tokens = self.counter.text(&text);
+            let is_few = tokens <= left;
+            left -= if is_few { tokens } else { Tokens::ZERO };
+            is_few.then(|| Quote { heading: source.heading(), is_named_later: false, text })
+        };
+        found.chunk_by(of_one).filter_map(quote).collect()
     }
 
     /// Returns the same of the messages from `from`.
@@ -84,11 +129,11 @@ impl<'s> Search<'s> {
         from: usize,
         message: usize,
         asked: &str,
-        (terms, reference): (&Terms, Option<Reference>),
+        (terms, reference): (&Terms, Option<&Reference>),
         max_tokens: Tokens,
-    ) -> Option<String> {
+    ) -> Vec<Quote> {
         let from = self.sources.partition_point(|source| source.message < from);
-        let before = self.sources.partition_point(|source| source.message < message);
+        let (before, view) = (self.sources.partition_point(|source| source.message < message), self.view);
         let sources = &mut self.sources[from..before];
         for source in &mut *sources {
             source.find(terms);
@@ -100,11 +145,11 @@ impl<'s> Search<'s> {
         }
         let rating = Rating::of(sources, terms);
         // Most messages ask for nothing that is lost: then nobody needs the language.
-        let quoting = || {
-            let language = spoken(&self.view[..message], Role::User).unwrap_or_default();
-            Quoting { max_tokens, counter: self.counter, language }
-        };
-        let pointed_to = reference.and_then(|reference| quoting().pointed_to(reference, &rating, &self.shown));
+        let quoting = || Quoting { max_tokens, counter: self.counter, language: language(view, message) };
+        let meant = |reference: &Reference| pointed_to(reference, &rating);
+        let pointed_to = reference
+            .and_then(|reference| meant(reference).or_else(|| meant(&reference.without_sections()?)))
+            .and_then(|meant| quoting().pointed_to(meant, &self.shown));
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {
@@ -119,23 +164,13 @@ impl<'s> Search<'s> {
                     .extend(lost.iter().filter_map(|lost| quoting.quote(lost, asked, &rating, share * lost.shares())));
             }
         }
-        (!quotes.is_empty()).then(|| ledger::quotes(&quotes, quoting().language))
+        quotes
     }
 }
 
 impl Quoting {
-    /// Quotes what a question points to, by its place or form, in the reply with most of its rare terms, else the newest; `None` where
-    /// the request shows it.
-    fn pointed_to(&self, reference: Reference, rating: &Rating<'_, '_, '_>, shown: &Shown<'_>) -> Option<Quote> {
-        let named = |source: &Source<'_>| (source.has() & rating.rare).count_ones();
-        let replies =
-            rating.sources.iter().rev().filter(|source| source.role == Role::Assistant && !source.is_arguments);
-        let meant = replies.filter_map(|source| {
-            let ranges = reference.find(source.text);
-            Some((source, ranges.first()?.clone(), ranges.last()?.clone()))
-        });
-        // Of equal ones the first, which is the newest.
-        let (source, thing, all) = meant.min_by_key(|(source, ..)| Reverse(named(source)))?;
+    /// Quotes what a question points to; `None` where the request shows it.
+    fn pointed_to(&self, (source, thing, all): Meant<'_, '_>, shown: &Shown<'_>) -> Option<Quote> {
         if shown.has(source.message, source.text[thing.clone()].trim()) {
             return None;
         }
@@ -157,13 +192,8 @@ impl Quoting {
         rating: &Rating<'_, '_, '_>,
         max_tokens: Tokens,
     ) -> Option<Quote> {
-        let &Lost { source: Source { role, call, text, .. }, ref parts, is_named_later, is_meant, .. } = lost;
-        let heading = match call {
-            Some(ToolCall { name, arguments, .. }) => {
-                ledger::call_line(string(name.as_ref()), string(arguments.as_ref()), None)
-            }
-            None => role.name().to_owned(),
-        };
+        let &Lost { source, ref parts, is_named_later, is_meant, .. } = lost;
+        let (heading, text) = (source.heading(), source.text);
         let counter = self.counter;
         let tokens = counter.text(text);
         let max_tokens = if is_meant || lost.defines() {
@@ -174,7 +204,7 @@ impl Quoting {
         };
         let marks = Marks { language: self.language, archive_path: None };
         if tokens <= max_tokens {
-            return Some(Quote { heading, is_named_later, text: (*text).to_owned() });
+            return Some(Quote { heading, is_named_later, text: text.to_owned() });
         }
         let share = max_tokens.as_f32() / tokens.as_f32();
         let cut = || Cut { text, max_tokens, counter, marks, question: Question { asked, arguments: "" } }.cached();
@@ -187,6 +217,29 @@ impl Quoting {
         let text = whole().or_else(near).or_else(by_sentence).or_else(|| Some(cut()?.0))?;
         Some(Quote { heading, is_named_later, text })
     }
+}
+
+/// Returns the language of the user before a message.
+fn language(view: &[Message<'_>], message: usize) -> Language {
+    spoken(&view[..message], Role::User).unwrap_or_default()
+}
+
+/// The text that a question points to, with the thing in it and all that belongs to that.
+type Meant<'t, 's> = (&'t Source<'s>, Range<usize>, Range<usize>);
+
+/// Returns what a question points to, by its place or form, in the reply with most of its rare terms, else the newest.
+fn pointed_to<'t, 's>(reference: &Reference, rating: &Rating<'t, 's, '_>) -> Option<Meant<'t, 's>> {
+    let named = |source: &Source<'_>| (source.has() & rating.rare).count_ones();
+    let is_said = |source: &&Source<'_>| {
+        !source.is_arguments
+            && (source.role == Role::Assistant || reference.names_section() && source.role == Role::User)
+    };
+    let meant = rating.sources.iter().rev().filter(is_said).filter_map(|source| {
+        let ranges = reference.find(source.text);
+        Some((source, ranges.first()?.clone(), ranges.last()?.clone()))
+    });
+    // Of equal ones the first, which is the newest.
+    meant.min_by_key(|(source, ..)| Reverse(named(source)))
 }
 
 /// Returns the texts that have more of the terms than any passage of the request, and for each name that is asked for the best

@@ -8,6 +8,7 @@ use crate::conversation::{groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with, parts_with_sign};
+use crate::text::ledger;
 use crate::text::rules::normal;
 use crate::text::segments::{self, Class, Kind};
 use crate::text::terms::scan;
@@ -78,6 +79,16 @@ impl Source<'_> {
 
     pub(super) fn passage(&self, part: usize) -> &str {
         self.analysis.byte_ranges().nth(part).map_or("", |(_, range)| self.text[range].trim())
+    }
+
+    /// Returns who says it, or the call whose result it is.
+    pub(super) fn heading(&self) -> String {
+        match self.call {
+            Some(ToolCall { name, arguments, .. }) => {
+                ledger::call_line(string(name.as_ref()), string(arguments.as_ref()), None)
+            }
+            None => self.role.name().to_owned(),
+        }
     }
 
     /// Returns whether a part defines what it names, as the signature of a function does.
