@@ -8,12 +8,14 @@
 //! The walk adds up tokens and plans nothing: a step counts as the most it may leave. So only the last steps are made, and how
 //! well a fit fills its target moves no step.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::budget::Request;
 use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::tokens::{REPLY, Tokens};
+use crate::tools::{instructs, refers_back};
 
 use super::archive_paths::ArchivePaths;
 use super::draft::{Draft, Entry, Origin};
@@ -51,6 +53,13 @@ const SHORT_TOKENS: Tokens = Tokens(400);
 
 /// Maximum share of the cuttable tokens for pinned messages, taken before anything is weighed.
 const PINNED: f64 = 0.5;
+
+/// The same for instructions that were read, which a fit takes whole, and their most tokens: in a large window they have room in any
+/// case.
+///
+/// Of requests in windows of 9,000 to 16,000 tokens behind a skill of 140 to 630 tokens and logs, 2,840 of 3,456 have all of it without
+/// this, 2,975 with it. Without the limit the recorded trajectories reuse .952 of the prefix in place of .961, with 1,000 .960.
+const INSTRUCTIONS: (f64, Tokens) = (0.3, Tokens(600));
 
 /// What a step keeps for the user's own messages, as a share of these, for marks and the rest of the talk stand beside them;
 /// and the share of the cuttable tokens beyond which they are too many for that: they are chosen by worth then, and a step
@@ -215,6 +224,9 @@ pub struct Walk<'w, 'a> {
     effects_tokens: Tokens,
     /// Tokens of short messages of the user.
     said_tokens: Tokens,
+    /// By the id and the arguments of the calls that read instructions: tokens of the newest result.
+    instructing: HashMap<&'w str, &'w str>,
+    instructions: HashMap<&'w str, Tokens>,
     pins: Pins<'w, 'w>,
 }
 
@@ -239,6 +251,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             reasoned: 0,
             effects_tokens: Tokens::ZERO,
             said_tokens: Tokens::ZERO,
+            instructing: HashMap::new(),
+            instructions: HashMap::new(),
             pins: Pins::new(&request.limits.pinned),
         }
     }
@@ -281,6 +295,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             self.used += tokens;
             self.arrived_tokens += tokens;
             self.effects_tokens += message.tool_calls.iter().map(line_tokens).sum::<Tokens>();
+            self.see_instructions(message, tokens);
             if message.role == Role::User && !is_note(message) {
                 self.last_user = Some(index);
                 if tokens <= SHORT_TOKENS {
@@ -291,6 +306,23 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.at = at;
         self.requests += 1.0;
         self.groups_in += self.groups[self.groups_in..].iter().take_while(|group| group.end <= at).count();
+    }
+
+    /// Takes note of calls that read instructions, and of the tokens of their results.
+    fn see_instructions(&mut self, message: &'w Message<'a>, tokens: Tokens) {
+        for call in &message.tool_calls {
+            let text = |text: &'w Option<Text<'a>>| text.as_ref().map_or("", Text::as_str);
+            let (name, arguments) = (text(&call.name), text(&call.arguments));
+            if let Some(id) = call.id.as_ref().filter(|_| instructs(name, arguments)) {
+                self.instructing.insert(id.as_str(), arguments);
+            }
+        }
+        if let Some(id) = message.tool_call_id.as_ref()
+            && let Some(arguments) = self.instructing.remove(id.as_str())
+            && !message.texts().next().is_some_and(refers_back)
+        {
+            self.instructions.insert(arguments, tokens);
+        }
     }
 
     /// Returns the tokens of overhead and system messages, rounded up to [`FIXED_STEPS`].
@@ -317,6 +349,9 @@ impl<'w, 'a> Walk<'w, 'a> {
         let fixed = Some(self.fixed()).filter(|&rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
         let free = self.budget - fixed - last_user;
         let pinned = self.pinned_tokens().min(free.share(PINNED));
+        let (share, most) = INSTRUCTIONS;
+        let instructions = self.instructions.values().copied().sum::<Tokens>().min(free.share(share)).min(most);
+        let pinned = (pinned + instructions).min(free.share(PINNED));
         let low = pinned + (free - pinned).share(self.low(free - pinned));
         let newest = pinned + self.newest_tokens();
         let (of_little, most) = BESIDE_NEWEST_OF_LITTLE;

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_runs import Message, called, in_steps
-from nanobot_context import count_tokens, fit_messages
+from nanobot_context import Compressor, count_tokens, fit_messages
 
 STEPS = [
     "Run `weather-cli fetch --zone DE-NW` before anything else.",
@@ -72,3 +72,36 @@ def test_of_two_readings_the_newer_one_stays() -> None:
     fitted = str(fit_messages(messages, count_tokens(messages, "gpt-4o") // 4, "gpt-4o").messages)
     assert "No rules any more." in fitted
     assert STEPS[0] not in fitted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_in_a_small_window_leaves_room_for_a_skill(seed: int) -> None:
+    draw = random.Random(seed)
+    words = ["alpha", "beta", "gamma", "delta", "keep", "note", "item", "line", "mode", "tool"]
+    steps = [
+        f"{number}. Check the seal of gate {draw.randrange(99)} (mark Q{draw.randrange(100, 999)})"
+        + " unless the owner says otherwise" * 12
+        for number in range(1, 9)
+    ]
+    messages: list[Message] = [
+        {"role": "system", "content": " ".join(draw.choices(words, k=5_600))}
+    ]
+    requests = []
+    for number in range(7):
+        lines = steps
+        if number:
+            lines = [
+                f"2026-11-02 10:{minute // 60:02}:{minute % 60:02} INFO worker-{draw.randrange(9)} "
+                f"GET /v1/items/{draw.randrange(9_999)} 200 {draw.randrange(90)}ms"
+                for minute in range(draw.choice([60, 120]))
+            ]
+        path = f"s{number}.log" if number else "skills/harbour/SKILL.md"
+        messages.append({"role": "user", "content": f"Next step: look at {path}."})
+        asked = list(messages)
+        messages += called(number, "read_file", {"path": path}, "\n".join(lines))
+        requests += [asked, list(messages)]
+        messages.append({"role": "assistant", "content": f"Done with {path}."})
+    compressor = Compressor(12_000, "gpt-4o")
+    sent = [str(compressor.compress(request)) for request in requests[2:]]
+    # Beside the newest log, of which a request may have 3,600 tokens, some are too small.
+    assert sum(all(step in request for step in steps) for request in sent) >= 8
