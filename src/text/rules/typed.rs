@@ -215,6 +215,7 @@ fn is_material(line: &str) -> bool {
     {
         return true;
     }
+    let bare = wide_words(bare).unwrap_or(bare);
     if bare.ends_with(['{', '}', ';', '\\', '=', '(']) || bare.ends_with("=>") {
         return true;
     }
@@ -222,6 +223,12 @@ fn is_material(line: &str) -> bool {
     let bold = 2 * bare.matches("**").count();
     let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count() - bold;
     symbols * 8 > bare.len() && bare.len() > 16 || is_stamped(bare)
+}
+
+/// Returns the sentences in a script without spaces at the start of a line, whatever stands behind them: 以后不要在周五部署。 {"id": 5}
+fn wide_words(line: &str) -> Option<&str> {
+    let (end, stop) = line.char_indices().rfind(|(_, c)| matches!(c, '。' | '！' | '？'))?;
+    Some(&line[..end + stop.len_utf8()]).filter(|said| !said.contains(['"', '\'', '(', '{', '=', ';', '<', '`']))
 }
 
 /// Most bytes of a line up to the end of its stamp.
@@ -254,3 +261,19 @@ static IS_SYMBOL: [bool; 256] = {
     }
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_before_code_in_their_line_are_typed() {
+        for line in ["以后不要在周五部署。 {\"id\": 5}", "所有金额都用欧元。 a=1;", "これからは敬語で。{x}"]
+        {
+            assert!(!is_material(line), "{line}");
+        }
+        for line in ["print(\"你好。\");", "let x = '好。';", "{\"a\": \"以后不要。\"}"] {
+            assert!(is_material(line), "{line}");
+        }
+    }
+}
