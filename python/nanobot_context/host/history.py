@@ -18,6 +18,8 @@ class History(list[Message]):
         summary: The summary of what came before.
         rules: The user's standing rules in them.
         calls: The calls in them that changed something.
+        stated: All of the user's standing rules, whose language sections have: that of the newest
+            messages changes.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class History(list[Message]):
         self.summary = summary
         self.rules: list[str] = []
         self.calls = Calls([])
+        self.stated: list[str] = []
 
 
 class Section:

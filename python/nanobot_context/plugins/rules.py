@@ -59,7 +59,7 @@ def with_rules(session: Any, history: list[Message]) -> History:
     if rules := stored_rules.gather(session):
         rules = _forgotten(forgotten_file(nanobot_config_path())).without(session.key, rules)
         shown = [text for _, text in stored_rules.said_in(history)]
-        history.rules = repeated(list(rules), shown)
+        history.stated, history.rules = list(rules), repeated(list(rules), shown)
     history.calls = stored_calls.gather(session).left_out_of(history)
     return history
 
@@ -76,12 +76,12 @@ def rules_section(rules: list[str]) -> str:
     """Return the section for the end of a system prompt; empty without rules."""
     if not rules:
         return ""
-    head = _RULES_HEAD[is_chinese([{"role": "user", "content": rule} for rule in rules])]
+    head = _RULES_HEAD[is_chinese(_as_said(rules))]
     return _section(head, (" ".join(rule.split()) for rule in rules))
 
 
-def calls_section(calls: stored_calls.Calls, history: Sequence[Message]) -> str:
-    """Return the section for the newest of `calls`, in the language of `history`.
+def calls_section(calls: stored_calls.Calls, said: Sequence[Message]) -> str:
+    """Return the section for the newest of `calls`, in the language of the messages `said`.
 
     Calls that look the same have one line, where the last of them was made.
     """
@@ -89,18 +89,22 @@ def calls_section(calls: stored_calls.Calls, history: Sequence[Message]) -> str:
     lines: list[str] = []
     left, before = _MAX_BYTES, calls.before + len(calls.newest)
     for line in dict.fromkeys(call.line for call in reversed(calls.newest)):
-        said = line if times[line] == 1 else f"{line} ×{times[line]}"
-        left -= len(said.encode(errors="replace"))
+        shown = line if times[line] == 1 else f"{line} ×{times[line]}"
+        left -= len(shown.encode(errors="replace"))
         if left < 0:
             break
         before -= times[line]
-        lines.append(said)
+        lines.append(shown)
     if not lines:
         return ""
-    chinese = is_chinese(history)
+    chinese = is_chinese(said)
     if before:
         lines.append(_BEFORE[chinese].format(before))
     return _section(_CALLS_HEAD[chinese], reversed(lines))
+
+
+def _as_said(rules: Iterable[str]) -> list[Message]:
+    return [{"role": "user", "content": rule} for rule in rules]
 
 
 def _section(head: str, lines: Iterable[str]) -> str:
@@ -109,7 +113,10 @@ def _section(head: str, lines: Iterable[str]) -> str:
 
 show = Section(
     "rules_section",
-    lambda history: rules_section(history.rules) + calls_section(history.calls, history),
+    lambda history: (
+        rules_section(history.rules)
+        + calls_section(history.calls, _as_said(history.stated) or history)
+    ),
 ).show
 """Puts both behind the system prompt of messages, which nanobot built of a history."""
 
