@@ -27,7 +27,7 @@ def with_table(page: str) -> str:
 
 def _row(patch: Patch) -> str:
     owner = patch.owner.partition(":")[2]
-    name = f"`{owner}.{patch.attribute}`" if patch.attribute else f"`{owner}`"
+    name = f"`{'.'.join(filter(None, (owner, patch.attribute)))}`"
     if patch.formerly:
         name += f" (`{patch.formerly}` before)"
     releases = f"{patch.since} to {patch.until}" if patch.until else f"{patch.since} and later"

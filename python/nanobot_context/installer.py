@@ -33,7 +33,12 @@ from nanobot_context.guard.record_file import record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
-from nanobot_context.host.config import nanobot_config_path, provider_prefixes, workspace_of
+from nanobot_context.host.config import (
+    choose_config,
+    nanobot_config_path,
+    provider_prefixes,
+    workspace_of,
+)
 from nanobot_context.host.detect import TESTED, NanobotClasses, load_classes, nanobot_version
 from nanobot_context.host.messages import own_prompts, runtime_context_tag
 from nanobot_context.patches.declaration import Context, Part
@@ -50,6 +55,9 @@ class _Installation:
     context: Context
     plan: Plan
     loaded: LoadedSettings
+    given: Settings | None
+    config: Path
+    is_moved: bool = False
 
 
 _lock = ThreadLock()
@@ -124,7 +132,7 @@ def install(settings: Settings | None = None) -> Status:
             return _refuse(replace(refusal, reason=reason))
         _warn(plan)
         context.telemetry.open_file(loaded.settings, nanobot_config_path().parent)
-        _installation = _Installation(context, plan, loaded)
+        _installation = _Installation(context, plan, loaded, settings, nanobot_config_path())
         return status()
 
 
@@ -143,10 +151,27 @@ def uninstall() -> None:
         if context.summaries is not None:
             context.summaries.is_stopped = True
         context.telemetry.close()
+        if _installation.is_moved:
+            choose_config(None)
         _installation = None
         _last_refusal = Status(False, "uninstalled", nanobot_version=nanobot_version())
         if stuck:
             log.warning("wrapped by somebody else, passes its calls on now: {}", ", ".join(stuck))
+
+
+def _move(config: Path) -> None:
+    """Install again with the settings beside `config`; a process has one set."""
+    global _installation
+    with _lock:
+        current = _installation
+        if current is None or config == current.config:
+            return
+        uninstall()
+        choose_config(config)
+        install(current.given)
+        if _installation is not None:
+            _installation = replace(_installation, is_moved=True)
+        log.info("the settings are those beside `{}`", config)
 
 
 def status() -> Status:
@@ -259,7 +284,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
         )
     fitter = Fitter(settings, windows, archives, own_prompts(), runtime_context_tag())
     guard = Guard(fitter, error_response, telemetry)
-    context = Context(PatchSet(), guard, windows, telemetry, settings)
+    context = Context(PatchSet(), guard, windows, telemetry, settings, moved=_move)
     if settings.enable_history_summarization:
         from nanobot_context.plugins.summaries import SummaryJobs
 

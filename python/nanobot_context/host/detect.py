@@ -57,9 +57,10 @@ def load_classes() -> NanobotClasses:
 
 
 def find(module: str, name: str) -> Any:
-    """Return the attribute `name` of `module`; `None` without the module or the attribute."""
+    """Return the attribute `name` of `module`, or the module; `None` where that is not there."""
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
+        return getattr(found, name) if name else found
     except (ImportError, AttributeError):
         return None
 

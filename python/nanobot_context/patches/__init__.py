@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nanobot_context.patches import (
+    config,
     context_builder,
     governor,
     loop,
@@ -15,6 +16,7 @@ from nanobot_context.patches import (
 from nanobot_context.patches.declaration import Patch
 
 TABLE: tuple[Patch, ...] = (
+    *config.PATCHES,
     *provider.PATCHES,
     *subagents.PATCHES,
     *session.PATCHES,

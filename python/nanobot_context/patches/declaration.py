@@ -6,11 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from nanobot_context.guard.fuse import fused
 from nanobot_context.host.detect import NanobotClasses, find, is_between
-from nanobot_context.patches.patching import PatchSet
+from nanobot_context.patches.patching import PatchSet, name_of
 
 if TYPE_CHECKING:
     from nanobot_context.guard.guard import Guard
@@ -36,6 +37,8 @@ class Context:
     settings: Settings
     summaries: SummaryJobs | None = None
     store: Opened | None = None
+    moved: Callable[[Path], None] | None = None
+    """Takes the settings beside the config file that a program has named."""
 
     @property
     def active(self) -> bool:
@@ -67,7 +70,7 @@ class Patch:
     """One attribute of nanobot's that is replaced.
 
     Attributes:
-        owner: The class, as `module:Class`.
+        owner: The class, as `module:Class`, or a module, as `module:`.
         attribute: Its name; empty for a class that only has to be there.
         why: What a user has of it.
         wrap: Makes the replacement of the original; `None` where nothing is replaced, and the
@@ -174,10 +177,9 @@ class Point:
     @property
     def name(self) -> str:
         """`module.Class.attribute`."""
-        module, _, name = self.patch.owner.partition(":")
-        if self.owner is not None:
-            module, name = self.owner.__module__, self.owner.__qualname__
-        return ".".join(filter(None, (module, name, self.attribute)))
+        declared = self.patch.owner.rstrip(":").replace(":", ".")
+        owner = declared if self.owner is None else name_of(self.owner)
+        return ".".join(filter(None, (owner, self.attribute)))
 
     @property
     def is_broken(self) -> bool:

@@ -1,23 +1,33 @@
-"""Replaces attributes of nanobot's classes, and restores every one of them exactly."""
+"""Replaces attributes of nanobot's classes and modules, and restores every one of them exactly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
+
+Owner = type | ModuleType
+
+
+def name_of(owner: Owner) -> str:
+    """Return `module.Class`, or the name of a module."""
+    if isinstance(owner, ModuleType):
+        return owner.__name__
+    return f"{owner.__module__}.{owner.__qualname__}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:
-    owner: type
+    owner: Owner
     attribute: str
     why: str
     original: Any
     replacement: Any
-    was_own: bool  # the class had the attribute itself, rather than from a parent
+    was_own: bool  # not from a parent
 
     @property
     def name(self) -> str:
-        return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
+        return f"{name_of(self.owner)}.{self.attribute}"
 
 
 @dataclass(slots=True)
@@ -32,7 +42,7 @@ class PatchSet:
     active: bool = True
     _replaced: list[_Replaced] = field(default_factory=list)
 
-    def replace(self, owner: type, name: str, replacement: Any, why: str = "") -> None:
+    def replace(self, owner: Owner, name: str, replacement: Any, why: str = "") -> None:
         """Set `owner.name` to `replacement`."""
         was_own = name in owner.__dict__
         original = owner.__dict__.get(name)

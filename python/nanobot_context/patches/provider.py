@@ -101,7 +101,7 @@ def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:
 
 def _session_size(original: Callable[..., tuple[int, str]], context: Context) -> Callable[..., Any]:
     @functools.wraps(original)
-    def estimate_session_prompt_tokens(self: Any, session: Any, *, runtime: Any) -> tuple[int, str]:
+    def estimate_session_prompt_tokens(self: Any, session: Any, runtime: Any) -> tuple[int, str]:
         """Return the tokens of a session, at most those that are sent of it."""
         tokens, source = original(self, session, runtime=runtime)
 

@@ -96,6 +96,10 @@ def named(patch: Patch) -> str:
     return f"{patch.owner}.{patch.attribute}"
 
 
+def dotted(patch: Patch) -> str:
+    return f"{patch.owner.rstrip(':').replace(':', '.')}.{patch.attribute}"
+
+
 def each(patches: list[Patch]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "patch", patches, ids=[f"{named(one).partition(':')[2]}, {one.part}" for one in patches]
@@ -134,6 +138,10 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install
         )
         for owner, space in spaces.items():
             where, _, name = owner.partition(":")
+            if not name:
+                for attribute, made in space.items():
+                    monkeypatch.setattr(module(where), attribute, made, raising=False)
+                continue
             bases: tuple[type, ...] = ()
             if owner == PROVIDER:
                 bases = (make_classes().provider,)
@@ -163,7 +171,7 @@ def patched(state: installer.Status) -> set[tuple[str, str]]:
 
 
 def points(patches: list[Patch]) -> set[tuple[str, str]]:
-    return {(named(patch).replace(":", "."), patch.why) for patch in patches}
+    return {(dotted(patch), patch.why) for patch in patches}
 
 
 def without(gone: Patch) -> set[tuple[str, str]]:
@@ -214,13 +222,15 @@ def test_one_that_is_missing_costs_only_what_needs_it(
     del spaces[patch.owner][patch.attribute]
     state = install(spaces)
     assert state.installed
-    name = named(patch).replace(":", ".")
+    name = dotted(patch)
     if patch.formerly == "chat":
         # The method of earlier releases takes its place.
         assert points([one for one in REPLACED if one is not patch]) <= patched(state)
         check_calls()
         return
-    assert name in {point.name for point in state.points if point.state == "missing"}
+    is_missed = patch.only_with != f"{patch.owner}{patch.attribute}"
+    missing = {point.name for point in state.points if point.state == "missing"}
+    assert (name in missing) is is_missed
     assert without(patch) <= patched(state)
     check_calls(streamed=not patch.guards)
 
@@ -237,7 +247,7 @@ def test_one_whose_parameter_was_renamed_costs_only_what_needs_it(
         assert f"takes no `{patch.parameters[0]}`" in state.reason
         return
     changed = {point.name: point.why for point in state.points if point.state == "changed"}
-    assert f"takes no `{patch.parameters[0]}`" in changed[named(patch).replace(":", ".")]
+    assert f"takes no `{patch.parameters[0]}`" in changed[dotted(patch)]
     assert without(patch) <= patched(state)
     check_calls(streamed=not patch.guards)
 
