@@ -186,8 +186,10 @@ impl Documents {
         }
         let message: Vec<&str> = draft.contents(question).collect();
         let message = message.join("\n");
-        let is_reply = |of: &&Document| of.author == Author::Assistant && of.message < question;
-        let answered = self.documents.iter().rev().find(is_reply).map(|of| of.message);
+        // What ends work with tools is no talk that goes on.
+        let last_before = |message: usize| self.documents.iter().rev().find(|of| of.message < message);
+        let answered = last_before(question).filter(|of| of.author == Author::Assistant).map(|of| of.message);
+        let answered = answered.filter(|&reply| last_before(reply).is_some_and(|before| before.author == Author::User));
         let reply = answered.filter(|_| names_nothing).and_then(|reply| draft.contents(reply).last());
         let going_on = reply.and_then(|reply| Mentioning::going_on(&message, reply));
         let except = if going_on.is_some() { answered } else { None };

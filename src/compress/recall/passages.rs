@@ -102,7 +102,11 @@ impl<'s> Search<'s> {
         let words = without_runtime_context(&words);
         let before = self.sources.partition_point(|source| source.message < message);
         let texts = self.sources[..before].iter().filter(|source| !source.is_arguments);
+        // What ends work with tools is no talk that goes on.
         let reply = texts.clone().next_back().filter(|source| names_nothing && source.role == Role::Assistant);
+        let is_before = |source: &&Source<'_>| reply.is_some_and(|reply| source.message < reply.message);
+        let asked = texts.clone().rev().find(is_before);
+        let reply = reply.filter(|_| asked.is_some_and(|asked| asked.role == Role::User));
         let going_on = reply.and_then(|reply| Mentioning::going_on(&words, reply.text));
         let except = if going_on.is_some() { reply.map(|reply| reply.message) } else { None };
         let others = texts.filter(|source| Some(source.message) != except);
@@ -123,7 +127,7 @@ impl<'s> Search<'s> {
         found.chunk_by(of_one).filter_map(quote).collect()
     }
 
-    /// Returns the same of the messages from `from`.
+    /// Quotes what the message asks for of those from `from`.
     fn quotes_from(
         &mut self,
         from: usize,

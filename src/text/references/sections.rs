@@ -164,7 +164,7 @@ fn counted(word: &str) -> Option<u16> {
     WORDS.of_word(word).find_map(|sign| if let Sign::Count(count) = sign { u16::try_from(count).ok() } else { None })
 }
 
-/// Returns the value of a Roman number up to 39.
+/// Returns the value of a Roman number up to 39, but one, which is a word: "did I".
 fn roman(text: &str) -> Option<u16> {
     let value = |c: char| {
         Some(match c {
@@ -175,6 +175,9 @@ fn roman(text: &str) -> Option<u16> {
         })
     };
     let values: Vec<u16> = text.chars().map(value).collect::<Option<_>>()?;
+    if values == [1] {
+        return None;
+    }
     let is_less = |at: usize| values.get(at + 1).is_some_and(|next| values[at] < *next);
     let signed =
         values.iter().enumerate().map(|(at, &value)| if is_less(at) { -i32::from(value) } else { i32::from(value) });
