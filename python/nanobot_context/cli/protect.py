@@ -222,7 +222,8 @@ def _next(report: Report) -> str:
 def _unknown_room(report: Report) -> str:
     if report.status.window_tokens == 0:
         return "known when a refusal tells the window"
-    if report.newest is None:
+    # Settings that cannot be read name no model.
+    if report.newest is None or report.status.model is None:
         return "known after the first request"
     return f"known after the first request to `{report.status.model}`"
 
