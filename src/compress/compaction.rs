@@ -351,7 +351,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         let pinned = self.pinned_tokens().min(free.share(PINNED));
         let (share, most) = INSTRUCTIONS;
         let instructions = self.instructions.values().copied().sum::<Tokens>().min(free.share(share)).min(most);
-        let pinned = (pinned + instructions).min(free.share(PINNED));
+        // What is pinned may be the same.
+        let pinned = pinned.max(instructions);
         let low = pinned + (free - pinned).share(self.low(free - pinned));
         let newest = pinned + self.newest_tokens();
         let (of_little, most) = BESIDE_NEWEST_OF_LITTLE;
