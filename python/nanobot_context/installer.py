@@ -131,8 +131,9 @@ def install(settings: Settings | None = None) -> Status:
             reason = "model calls cannot be patched; the log has the error"
             return _refuse(replace(refusal, reason=reason))
         _warn(plan)
-        context.telemetry.open_file(loaded.settings, nanobot_config_path().parent)
-        _installation = _Installation(context, plan, loaded, settings, nanobot_config_path())
+        config = nanobot_config_path()
+        context.telemetry.open_file(loaded.settings, config.parent)
+        _installation = _Installation(context, plan, loaded, settings, config)
         return status()
 
 

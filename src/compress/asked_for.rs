@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
 
+use crate::message::Role;
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
 use crate::text::analysis::{Analysis, Form};
@@ -19,7 +20,7 @@ use crate::tools::refers_back;
 
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
-use super::mentioned::Mentioning;
+use super::mentioned::{Other, mentioned};
 use super::protection::Protection;
 use super::recall::RECORD_BYTES;
 use super::rows_meant::{Listed, rows_meant};
@@ -121,11 +122,11 @@ impl Documents {
         asked: &Asked,
     ) -> Option<(usize, Vec<Range<usize>>)> {
         let reference = draft.contents(question).find_map(Reference::of)?;
-        self.find_meant(draft, question, asked, &reference)
-            .or_else(|| self.find_meant(draft, question, asked, &reference.without_sections()?))
-            .filter(|(document, _)| !self.documents[*document].stays)
+        let meant = reference.first_found(|reference| self.find_meant(draft, question, asked, reference));
+        meant.filter(|(document, _)| !self.documents[*document].stays)
     }
 
+    /// Finds the reply with most of the rare terms that has what is meant; a section may be the user's, too.
     fn find_meant(
         &self,
         draft: &Draft<'_, '_>,
@@ -186,24 +187,20 @@ impl Documents {
         }
         let message: Vec<&str> = draft.contents(question).collect();
         let message = message.join("\n");
-        // What ends work with tools is no talk that goes on.
-        let last_before = |message: usize| self.documents.iter().rev().find(|of| of.message < message);
-        let answered = last_before(question).filter(|of| of.author == Author::Assistant).map(|of| of.message);
-        let answered = answered.filter(|&reply| last_before(reply).is_some_and(|before| before.author == Author::User));
-        let reply = answered.filter(|_| names_nothing).and_then(|reply| draft.contents(reply).last());
-        let going_on = reply.and_then(|reply| Mentioning::going_on(&message, reply));
-        let except = if going_on.is_some() { answered } else { None };
-        let may_say = |&document: &usize| {
-            let of = &self.documents[document];
-            matches!(of.author, Author::User | Author::Assistant | Author::Result)
-                && of.message != question
-                && Some(of.message) != except
+        let other = |key: usize| {
+            let (of, place) = (&self.documents[key], self.places[key]);
+            let role = match of.author {
+                Author::User => Role::User,
+                Author::Assistant => Role::Assistant,
+                Author::Result => Role::Tool,
+                Author::Call | Author::System => return None,
+            };
+            let text = draft.text(place.entry, place.piece);
+            let other = Other { key, message: of.message, role, text, analysis: &of.analysis };
+            Some(other).filter(|other| other.message != question)
         };
-        let text = |document: usize| draft.text(self.places[document].entry, self.places[document].piece);
-        let others = (0..self.documents.len()).filter(may_say);
-        let texts: Vec<(usize, &str, &Analysis)> =
-            others.map(|document| (document, text(document), &*self.documents[document].analysis)).collect();
-        let found = going_on.unwrap_or(Mentioning::Message(&message)).find(&texts);
+        let found =
+            mentioned((question, &message), names_nothing, (0..self.documents.len()).filter_map(other).collect());
         for (document, range) in &found {
             // Parts of a text that is cut anew have other numbers.
             let is_known = self.asked_for.iter().any(|(block, _)| Some(*block) == self.places[*document].block);

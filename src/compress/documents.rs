@@ -18,7 +18,7 @@ use crate::text::envelope::heading;
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said};
-use crate::text::sentences::sentences;
+use crate::text::sentences::last_sentences;
 use crate::tokens::Tokens;
 use crate::tools::Effect;
 
@@ -33,9 +33,6 @@ pub const WHOLE_TOKENS: Tokens = Tokens(400);
 
 /// Messages in words up to this are not cut around a sentence: a rule, or an answer.
 pub const SHORT_TOKENS: Tokens = Tokens(60);
-
-/// Sentences at the end of what the model said last that may stay without the rest of it.
-const LAST_SENTENCES: usize = 4;
 
 /// How much the request is about the names in the newest group, and in the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
@@ -131,7 +128,7 @@ struct Builder<'r, 'v, 'a> {
     asked: HashMap<At, Span>,
     /// By group: how much its short results stand out.
     strikes: Vec<f32>,
-    /// What the model said last, in a talk with one user, who goes on from its end.
+    /// What the model said last, in a talk with one user, who goes on from its end: its last sentences may stay without the rest.
     answered: Option<usize>,
     /// Claims for which a text is cut around their sentence.
     rare: Vec<Claim>,
@@ -228,8 +225,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             self.asked.insert(answer, Span { group, place, range });
         }
         if self.answered == Some(entry) && self.draft.entries[entry].pieces[piece].tokens > SHORT_TOKENS {
-            let all: Vec<Range<usize>> = sentences(text).collect();
-            of_model.extend_from_slice(&all[all.len().saturating_sub(LAST_SENTENCES)..]);
+            of_model.extend(last_sentences(text));
             of_model.sort_unstable_by_key(|range| range.start);
         }
         if !of_model.is_empty() {

@@ -49,7 +49,7 @@ impl Reference {
         for (end, sign) in WORDS.wide_in(&lower) {
             this.add(sign, || Label::at_start(&lower[end..]));
         }
-        (!this.sections.is_empty() || this.points()).then_some(this)
+        (this.names_section() || this.points()).then_some(this)
     }
 
     /// Returns whether it points to something by its place or form.
@@ -57,8 +57,12 @@ impl Reference {
         self.choice.is_some() || self.shape.is_some()
     }
 
-    /// Returns the same without sections, for a conversation that has none of these.
-    pub fn without_sections(&self) -> Option<Self> {
+    /// Returns what `search` finds for its sections, or for what else it points to where a conversation has none of these.
+    pub fn first_found<T>(&self, search: impl Fn(&Self) -> Option<T>) -> Option<T> {
+        search(self).or_else(|| search(&self.without_sections()?))
+    }
+
+    fn without_sections(&self) -> Option<Self> {
         let Self { choice, shape, .. } = *self;
         (self.names_section() && self.points()).then_some(Self { sections: Vec::new(), choice, shape })
     }

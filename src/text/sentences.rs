@@ -27,6 +27,15 @@ pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// Sentences at the end of a reply from which whoever says "Continue." goes on.
+const LAST: usize = 4;
+
+/// Returns the last few sentences of a text. O(n).
+pub fn last_sentences(text: &str) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = sentences(text).collect();
+    all.split_off(all.len().saturating_sub(LAST))
+}
+
 /// Bytes up to which every word of a text asks; more is a task, or material.
 pub const QUESTION_BYTES: usize = 240;
 

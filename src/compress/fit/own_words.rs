@@ -66,9 +66,11 @@ const ANSWERS_SHARE: f32 = 0.5;
 /// none; with a quarter and 400 tokens .586 of the evidence of Chinese meetings stays at 25 % in place of .604.
 const ANSWERED_SHARE: f32 = 0.15;
 const SHORT_ANSWER: (f32, f32) = (100.0, 200.0);
-/// The same in a talk with one user, behind what the user says.
+/// The same in a talk with one user, behind what the user says. Of 100 last replies of 60 turns 42 and 7 were wholly gone at 10 and 15 % of
+/// the tokens with 0.15 and at most 200 tokens, with this none.
 const ANSWERED_BY_ONE: f32 = 0.3;
-/// Share of the room for the newest replies of such a talk.
+/// Share of the room for the newest replies of such a talk. Of 100 replies before the last one 49 and 32 were gone at 25 and 50 % without
+/// it, with it 7 and 0.
 const NEWEST_REPLIES_SHARE: f32 = 0.1;
 
 /// Share of the room that all short replies of the model may need, beside a user who says little. In rooms of 8,000 and 16,000 with

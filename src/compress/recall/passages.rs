@@ -25,7 +25,7 @@ use super::rating::Rating;
 use super::shown::Shown;
 use super::sources::{SHORT_TEXT, Source, add_codes, add_rows, add_signs, sources};
 use crate::compress::compaction::Made;
-use crate::compress::mentioned::Mentioning;
+use crate::compress::mentioned::{Other, mentioned};
 
 /// Most passages that are looked at: what more have is the subject of the conversation.
 const MAX_PASSAGES: usize = 32;
@@ -101,18 +101,12 @@ impl<'s> Search<'s> {
         let words = said(&self.view[message]);
         let words = without_runtime_context(&words);
         let before = self.sources.partition_point(|source| source.message < message);
-        let texts = self.sources[..before].iter().filter(|source| !source.is_arguments);
-        // What ends work with tools is no talk that goes on.
-        let reply = texts.clone().next_back().filter(|source| names_nothing && source.role == Role::Assistant);
-        let is_before = |source: &&Source<'_>| reply.is_some_and(|reply| source.message < reply.message);
-        let asked = texts.clone().rev().find(is_before);
-        let reply = reply.filter(|_| asked.is_some_and(|asked| asked.role == Role::User));
-        let going_on = reply.and_then(|reply| Mentioning::going_on(&words, reply.text));
-        let except = if going_on.is_some() { reply.map(|reply| reply.message) } else { None };
-        let others = texts.filter(|source| Some(source.message) != except);
-        let texts: Vec<(&Source<'_>, &str, &Analysis)> =
-            others.map(|source| (source, source.text, &*source.analysis)).collect();
-        let mut found = going_on.unwrap_or(Mentioning::Message(&words)).find(&texts);
+        let others = self.sources[..before].iter().filter(|source| !source.is_arguments);
+        let other = |key| {
+            let &Source { message, role, text, ref analysis, .. } = key;
+            Other { key, message, role, text, analysis }
+        };
+        let mut found = mentioned((message, &words), names_nothing, others.map(other).collect());
         found.retain(|(source, range)| !self.shown.has(source.message, source.text[range.clone()].trim()));
         found.sort_by_key(|(source, range)| (source.message, range.start));
         let of_one = |(one, _): &(&Source<'_>, _), (other, _): &(&Source<'_>, _)| one.message == other.message;
@@ -150,10 +144,8 @@ impl<'s> Search<'s> {
         let rating = Rating::of(sources, terms);
         // Most messages ask for nothing that is lost: then nobody needs the language.
         let quoting = || Quoting { max_tokens, counter: self.counter, language: language(view, message) };
-        let meant = |reference: &Reference| pointed_to(reference, &rating);
-        let pointed_to = reference
-            .and_then(|reference| meant(reference).or_else(|| meant(&reference.without_sections()?)))
-            .and_then(|meant| quoting().pointed_to(meant, &self.shown));
+        let meant = reference.and_then(|reference| reference.first_found(|reference| pointed_to(reference, &rating)));
+        let pointed_to = meant.and_then(|meant| quoting().pointed_to(meant, &self.shown));
         let mut quotes = Vec::from_iter(pointed_to);
         // Beside a name, its other words say what is pointed to.
         if quotes.is_empty() || !terms.names.is_empty() {

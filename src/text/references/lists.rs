@@ -24,7 +24,7 @@ pub enum Label {
 }
 
 /// Digits of Chinese and Japanese, from one on.
-const DIGITS: [&str; 9] = ["一", "二", "三", "四", "五", "六", "七", "八", "九"];
+pub(super) const DIGITS: [&str; 9] = ["一", "二", "三", "四", "五", "六", "七", "八", "九"];
 
 impl Label {
     /// Returns the label that `word` is: at most two digits, or a letter.

@@ -1,9 +1,11 @@
 //! Finds the section of a text that a question names by its number: "chapter 5", "Lektion drei", 第五章, 3日目.
 
+use std::iter;
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::lists::DIGITS;
 use super::words::{Sign, WORDS};
 use crate::text::bytes::lines;
 use crate::text::terms::is_han;
@@ -47,7 +49,7 @@ impl Section {
     }
 
     /// Returns what the first of some pieces name, with its end.
-    fn at<'p>(pieces: &'p [Piece<'_>]) -> impl Iterator<Item = (Self, usize)> + 'p {
+    fn at(pieces: &[Piece<'_>]) -> Vec<(Self, usize)> {
         let of = |word: &str, number: u16| Self { word: xxh3_64(word.as_bytes()), number };
         let next = |at: usize| pieces.get(at).filter(|piece| piece.is_next);
         let is_word = |piece: &&Piece<'_>| piece.text.starts_with(char::is_alphabetic) && number(piece.text).is_none();
@@ -75,7 +77,7 @@ impl Section {
             let number = number(piece.text).or_else(|| counted(piece.text)).or_else(|| roman(piece.text));
             found.extend(number.map(|number| (of(pieces[0].text, number), piece.end)));
         }
-        found.into_iter()
+        found
     }
 
     /// Returns the sections with which a line is headed.
@@ -92,7 +94,7 @@ impl Section {
             let behind = head[end..].trim_start();
             is_marked || is_title || behind.is_empty() || behind.starts_with(ENDS)
         };
-        Self::at(&pieces).filter(|(_, end)| heads(*end)).map(|(of, _)| of).collect()
+        Self::at(&pieces).into_iter().filter(|(_, end)| heads(*end)).map(|(of, _)| of).collect()
     }
 
     /// Returns the longest section of a text that is this one. O(n).
@@ -123,7 +125,7 @@ impl Section {
 /// Parts a text in lower case.
 fn pieces(lower: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut at = 0;
-    std::iter::from_fn(move || {
+    iter::from_fn(move || {
         let start = at + lower[at..].find(char::is_alphanumeric)?;
         let between = &lower[at..start];
         let is_next = start > 0 && !between.contains('\n') && matches!(between.trim(), "" | "-" | "#" | ".");
@@ -184,15 +186,13 @@ fn roman(text: &str) -> Option<u16> {
     u16::try_from(signed.sum::<i32>()).ok()
 }
 
+/// Returns the value of a digit in Chinese; ten is 0.
 fn wide_digit(text: &str) -> Option<u16> {
-    ["十", "一", "二", "三", "四", "五", "六", "七", "八", "九"]
-        .iter()
-        .zip(0..)
-        .find(|(digit, _)| **digit == text)
-        .map(|(_, value)| value)
+    let digits = iter::once(&"十").chain(&DIGITS);
+    digits.zip(0..).find(|(digit, _)| **digit == text).map(|(_, value)| value)
 }
 
-/// Returns the value of digits in Chinese up to 99; ten is 0 among them.
+/// Returns the value of digits in Chinese up to 99.
 fn wide_number(pieces: &[Piece<'_>]) -> Option<u16> {
     let digits: Vec<u16> = pieces.iter().filter_map(|piece| wide_digit(piece.text)).collect();
     Some(match digits[..] {
