@@ -226,6 +226,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         if is_on(Mechanism::Pinning) {
             let is_work = self.take_own_words(&mut selector, &pins, (&typed, often, are_many), asked_for, keeps_newest);
             self.take_committed(&mut selector, committed);
+            self.take_newest_replies(&mut selector, are_many);
             self.take_work(&mut selector, is_work, &concluded);
             self.list_conclusions(&mut selector, concluded);
         } else if keeps_newest {

@@ -121,7 +121,7 @@ pub struct Scoring {
     covered: Vec<Covered>,
     /// By message: relevance of its words, from 0 to 1.
     said: Vec<f32>,
-    /// By document: whether it is a reply that is repeated again and again, or a result that a later one repeats.
+    /// By document: whether it is a message that is repeated again and again, or a result that a later one repeats.
     repeats: Vec<bool>,
     messages: usize,
     /// Factor of a term's worth once a kept text has it.
@@ -317,12 +317,12 @@ impl Scoring {
         self.said[message]
     }
 
-    /// Returns whether a message in words says next to nothing: "OK.", "Got it, thanks.", or a reply that the model repeats.
+    /// Returns whether a message in words says next to nothing: "OK.", "Got it, thanks.", or one that is repeated again and again.
     pub fn says_little(&self, document: usize) -> bool {
         self.documents[document].analysis.terms.len() <= CURT || self.repeats[document]
     }
 
-    /// Returns whether a later result says the same.
+    /// Returns whether a later result says the same, or a message is one that is repeated again and again.
     pub fn is_repeated(&self, document: usize) -> bool {
         self.repeats[document]
     }

@@ -298,14 +298,9 @@ impl Fit<'_, '_, '_> {
                 selector.take_within(limit, |selector| self.take_typed_ends(selector, position));
             }
         }
-        let goes_on = !are_many && self.protection.is_asked_now();
-        let share = if goes_on { ANSWERED_BY_ONE } else { ANSWERED_SHARE };
-        self.take_answered(selector, self.limit(selector, share));
+        self.take_answered(selector, self.limit(selector, ANSWERED_SHARE));
         if talk.says_little {
             self.take_short_replies(selector);
-        }
-        if goes_on {
-            self.take_newest_replies(selector);
         }
         self.settle_if_sure(selector);
         talk.is_work
@@ -375,8 +370,13 @@ impl Fit<'_, '_, '_> {
         group.role == Role::Assistant && Protection::is_talk(self.draft, group)
     }
 
-    /// Takes the newest replies, whole, up to their share of the room.
-    fn take_newest_replies(&self, selector: &mut Selector<'_>) {
+    /// Takes the reply from which the user goes on in a talk with one, whole or its end, and the newest before it, whole, each up to
+    /// their share of the room.
+    pub(super) fn take_newest_replies(&self, selector: &mut Selector<'_>, are_many: bool) {
+        if are_many || !self.protection.is_asked_now() {
+            return;
+        }
+        self.take_answered(selector, self.limit(selector, ANSWERED_BY_ONE));
         let limit = self.limit(selector, NEWEST_REPLIES_SHARE);
         let replies = self.before_newest().rev().filter(|(_, group)| self.is_reply(*group));
         for (position, _) in replies.filter(|(position, _)| !selector.says_little(*position)).collect::<Vec<_>>() {

@@ -1,4 +1,5 @@
-//! Finds replies that are repeated again and again: "Okay, I have noted that down."; and results that a later one repeats.
+//! Finds messages that are repeated again and again: "Okay, I have noted that down.", "Continue."; and results that a later one
+//! repeats.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,14 +7,15 @@ use crate::text::terms::{ShortTerm, TermKind};
 
 use super::{Author, Document};
 
-/// Most terms of such a reply.
+/// Most terms of such a message.
 const MAX_TERMS: usize = 24;
 
 /// Number of repetitions from which each says next to nothing.
 const OFTEN: u32 = 4;
 
 /// Returns by document whether it is such a reply, numbers aside; the newest with a number is none, for it says how things stand:
-/// "You have 31 gold left." Or a result whose terms a later one has. O(terms of short replies and results).
+/// "You have 31 gold left." Or such a message of the user, but for the newest; or a result whose terms a later one has.
+/// O(terms of short messages and results).
 pub fn repeats(documents: &[Document]) -> Vec<bool> {
     // By form: how often, and the newest.
     let mut known: HashMap<u64, (u32, usize)> = HashMap::new();
@@ -25,7 +27,8 @@ pub fn repeats(documents: &[Document]) -> Vec<bool> {
     let is_often = |form: &Option<u64>| form.is_some_and(|form| known[&form].0 >= OFTEN);
     let mut repeats: Vec<bool> = forms.iter().map(is_often).collect();
     for (_, newest) in known.into_values() {
-        repeats[newest] &= !documents[newest].analysis.terms.iter().any(is_number);
+        let is_reply = documents[newest].author == Author::Assistant;
+        repeats[newest] &= is_reply && !documents[newest].analysis.terms.iter().any(is_number);
     }
     let mut later = HashSet::new();
     for (at, document) in documents.iter().enumerate().rev() {
@@ -41,13 +44,15 @@ fn is_number(term: &ShortTerm) -> bool {
     matches!(term.kind(), TermKind::Number | TermKind::Part)
 }
 
-/// Returns a hash of a short reply without its numbers; `None` for other documents.
+/// Returns a hash of a short reply without its numbers, or of a short message of the user; `None` for other documents.
 fn form(document: &Document) -> Option<u64> {
     let terms = &document.analysis.terms;
-    if document.author != Author::Assistant || terms.len() > MAX_TERMS {
-        return None;
+    match document.author {
+        _ if terms.len() > MAX_TERMS => None,
+        Author::Assistant => Some(hash(terms.iter().filter(|term| !is_number(term)))),
+        Author::User => Some(!hash(terms.iter())),
+        _ => None,
     }
-    Some(hash(terms.iter().filter(|term| !is_number(term))))
 }
 
 fn hash<'t>(terms: impl Iterator<Item = &'t ShortTerm>) -> u64 {

@@ -103,3 +103,11 @@ fn a_name_that_was_given_up_is_worth_what_it_was() {
     scoring.uncover(scoring.mentions(0));
     assert!(scoring.is_covered(0) && !scoring.stays_named(0));
 }
+
+#[test]
+fn what_the_user_says_again_and_again_is_a_repeat_but_for_the_newest() {
+    let said = ["Continue.", "Write chapter 2.", "Continue.", "Continue.", "Write chapter 3.", "Continue."];
+    let scoring = scoring(&said.map(|text| (Author::User, text)));
+    let repeated: Vec<bool> = (0..said.len()).map(|at| scoring.is_repeated(at)).collect();
+    assert_eq!(repeated, [true, false, true, true, false, false]);
+}

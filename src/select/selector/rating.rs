@@ -36,7 +36,11 @@ impl Rating {
         let Document { author, message, ref analysis, .. } = scoring.documents()[document];
         // A log or a table is rated like a result, whoever shows it, unless it is a short message.
         if matches!(author, Author::User | Author::Assistant) && (is_bundle || !analysis.is_material()) {
-            let factor = if scoring.says_little(document) { QUIET_TALK } else { 1.0 };
+            let factor = match author {
+                Author::User if scoring.is_repeated(document) => BARE_TURN,
+                _ if scoring.says_little(document) => QUIET_TALK,
+                _ => 1.0,
+            };
             let length = (count(analysis.terms.len()) / SHORT_TALK).min(1.0);
             let is_users = author == Author::User && analysis.kind().is_none();
             // A message was said once, however it is split.
@@ -86,6 +90,8 @@ const USERS: f32 = 2.0;
 const SHORT_TALK: f32 = 8.0;
 /// Factor of a message that says next to nothing.
 const QUIET_TALK: f32 = 0.1;
+/// Factor of what the user says again and again, "Continue.": taken where a mark would cost as much.
+const BARE_TURN: f32 = 0.01;
 /// Factor of repeats and noise.
 const QUIET: f32 = 0.5;
 /// Errors and outliers; what stands beside an error, and headers. With the ends of a log among the former, 110 messages stand in
