@@ -218,11 +218,15 @@ impl Segments {
                     classes[line] = classes[line].or(Class::Outlier);
                 }
             }
-            // A row of one kind differs from those of the others: see `odd::kinds`.
-            for &row in pattern.usual.iter().filter(|_| form.kind == Kind::Table && units.len() >= MANY_ROWS) {
-                if classes[row] == Class::Outlier {
-                    classes[row] = Class::Plain;
-                }
+            // A row of one kind differs from those of the others: see `odd::kinds`. Of many changed files each is usual.
+            let few = match form.kind {
+                Kind::Table if units.len() >= MANY_ROWS => 0,
+                Kind::Plain | Kind::Log => USUAL_CHANGES,
+                _ => usize::MAX,
+            };
+            let outliers = pattern.usual.iter().copied().filter(|&line| classes[line] == Class::Outlier);
+            for line in outliers.skip(few).collect::<Vec<_>>() {
+                classes[line] = Class::Plain;
             }
             // Errors in lines of the pattern, as warnings of each module, hide the others.
             let errors = pattern.usual.into_iter().filter(|&line| !are_few_errors && classes[line] == Class::Error);
@@ -368,8 +372,9 @@ fn tables(kind: Kind, text: &str, units: &[Unit]) -> Vec<Headed> {
 /// Rows of a table of which the pattern says what differs.
 const MANY_ROWS: usize = 64;
 
-/// Lines of a text's pattern that count as errors.
+/// Lines of a text's pattern that count as errors, and changed files in such lines that stand out.
 const USUAL_ERRORS: usize = 8;
+const USUAL_CHANGES: usize = 8;
 
 /// Bytes of a member, or of several in one piece, that are searched for keys.
 const MAX_KEY_BYTES: usize = 64;

@@ -292,6 +292,18 @@ pub fn with_classes(text: &str, classes: &[Class], archive_path: Option<&str>) -
 }
 
 #[test]
+fn of_many_changed_files_the_deleted_one_stands_out() {
+    let modified = |i: usize| format!("\tmodified:   src/part{}/f{i}.ts\n", i % 7);
+    let mut lines: Vec<String> = (0..80).map(modified).collect();
+    lines.insert(40, "\tdeleted:    src/part3/key.ts\n".to_owned());
+    let text = format!("On branch main\nChanges not staged for commit:\n{}", lines.concat());
+    let segments = Segments::of(&text);
+    let outliers = segments.pieces().iter().filter(|piece| piece.class == Class::Outlier);
+    let outliers: Vec<&str> = outliers.map(|piece| &text[piece.range()]).collect();
+    assert!(outliers.len() <= 16 && outliers.concat().contains("deleted"), "{outliers:?}");
+}
+
+#[test]
 fn a_log_keeps_its_error_and_says_what_repeats() {
     let mut log = String::from("starting the run of all workers, please wait\n");
     log += &numbered(0..120, |i| {
@@ -302,9 +314,10 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
     assert_eq!(Segments::of(&log).kind(), Kind::Log);
     assert_eq!(class_of(&log, "E123456"), Class::Error);
     assert_eq!(class_of(&log, "exit code 1"), Class::Error);
-    assert_eq!(class_of(&log, "File 'x.py'"), Class::NearError);
+    assert_eq!(class_of(&log, "File 'x.py'"), Class::Outlier, "no other line is like it");
     assert_eq!(class_of(&log, "starting"), Class::Header);
-    let out = with_classes(&log, &[Class::Error, Class::NearError, Class::Header, Class::Edge], Some("out/1.txt"));
+    let kept = [Class::Error, Class::Outlier, Class::NearError, Class::Header, Class::Edge];
+    let out = with_classes(&log, &kept, Some("out/1.txt"));
     assert!(out.contains(" characters left out; all of it: out/1.txt ...]\n"), "{out}");
     assert!(out.ends_with("E123456: assertion failed in step 7\nexit code 1"), "{out}");
     assert!(out.len() < 1_500, "{out}");

@@ -4,8 +4,8 @@ use crate::text::bytes::has_digit;
 use crate::text::estimate::count;
 
 use super::super::columns::{MIN_ENDS, least, least_of_few, lone_zero};
-use super::MIN_OF_COLUMN;
 use super::fields::{FieldValue, measured, runs};
+use super::{MIN_OF_COLUMN, rare};
 
 /// Most values of a field with few values.
 pub(super) const MAX_VALUES: usize = 16;
@@ -224,7 +224,8 @@ fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usiz
     let is_lone = often > 0 && counted.len() == often + 1 && count >= MIN_WITH_LONE.max(often * OFTEN);
     let strange = if is_lone { strange.max(1) } else { strange };
     if strange > 0 && often * OFTEN <= count {
-        counted.retain(|(_, count)| *count > 1);
+        let rare = if is_constant { rare(counted.iter().map(|(_, count)| *count), count) } else { 1 };
+        counted.retain(|(_, count)| *count > rare);
     }
     let is_few = counted.len() <= most && counted.iter().map(|(_, count)| count).sum::<usize>() + strange >= count;
     is_few.then(|| counted.into_iter().map(|(value, _)| value).collect())

@@ -595,3 +595,26 @@ fn what_falls_where_all_else_rises_is_odd() {
     let clock = |i: usize| format!("{} backup of vm{} done", (i * 1000 / 60 + 600) % 1440, i * 37 % 61);
     assert!(odd_among(clock, &[]).is_empty(), "{:?}", odd_among(clock, &[]));
 }
+
+#[test]
+fn several_lines_of_a_kind_are_odd() {
+    type Line = fn(usize) -> String;
+    let cases: [(Line, Line); 7] = [
+        (|i| format!("ok {i} - reads part {}", i % 7), |i| format!("not ok {i} - refuses a voucher that is over")),
+        (|i| format!("\tmodified:   src/f{i}.ts"), |i| format!("\tboth modified:   src/g{i}.ts")),
+        (|i| format!("\tmodified:   src/f{i}.ts"), |i| format!("\tdeleted:    src/g{i}.ts")),
+        (|i| format!("net[{i}]: Refreshing state..."), |i| format!("  # db{i} will be destroyed")),
+        (|i| format!("  svc{i}.service loaded active running"), |i| format!("  s{i}.service loaded inactive dead")),
+        (|i| format!("-rw-r--r-- 1 app app {} f{i}", 100 + i * 37 % 900), |i| format!("-rw-r--r-- 1 root root 7 f{i}")),
+        (|i| format!("ok  \tgithub.com/a/p{i}\t0.{i:03}s"), |i| format!("?   \tgithub.com/a/p{i}\t[no test files]")),
+    ];
+    for (line, odd_line) in cases {
+        for several in [2, 3, 5] {
+            let expected: Vec<String> = (0..several).map(|nth| odd_line(20 + nth * 11)).collect();
+            let places: Vec<(usize, &str)> = (0..several).map(|nth| (20 + nth * 11, &*expected[nth])).collect();
+            assert_eq!(odd_among(line, &places), expected);
+        }
+    }
+    // One line in five is a kind.
+    assert_eq!(odd_among(|i| if i % 5 == 0 { format!("# part {i}") } else { format!("{i} {}", i * 7) }, &[]).len(), 0);
+}
