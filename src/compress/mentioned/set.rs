@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::message::Role;
 use crate::select::Asked;
+use crate::text::envelope::names_speaker;
 use crate::text::sentences::{QUESTION_BYTES, sentences};
 use crate::text::terms::{is_han, scan};
 
@@ -38,6 +39,10 @@ pub(super) fn set_meant<K: Copy>(question: &str, texts: &[Other<'_, K>]) -> Vec<
         return Vec::new();
     }
     let said: Vec<&Other<'_, K>> = texts.iter().filter(|of| of.role != Role::Tool).collect();
+    // In a talk of several people what is asked about is in all that they say of it.
+    if said.iter().filter(|of| names_speaker(of.text)).count() * 2 > said.len() {
+        return Vec::new();
+    }
     let sets = words.iter().map(|(_, term)| Word::Term(Asked::of(iter::once(*term))));
     let set = rarest(sets, &said).or_else(|| {
         let stems = words.iter().filter_map(|(start, _)| stem(&question[*start..]));

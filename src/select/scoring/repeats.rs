@@ -7,7 +7,7 @@ use crate::text::terms::{ShortTerm, TermKind};
 
 use super::{Author, Document};
 
-/// Most terms of such a message.
+/// Most terms of such a reply.
 const MAX_TERMS: usize = 24;
 
 /// Number of repetitions from which each says next to nothing.
@@ -15,7 +15,7 @@ const OFTEN: u32 = 4;
 
 /// Returns by document whether it is such a reply, numbers aside; the newest with a number is none, for it says how things stand:
 /// "You have 31 gold left." Or such a message of the user, but for the newest; or a result whose terms a later one has.
-/// O(terms of short messages and results).
+/// O(terms of messages and results).
 pub fn repeats(documents: &[Document]) -> Vec<bool> {
     // By form: how often, and the newest.
     let mut known: HashMap<u64, (u32, usize)> = HashMap::new();
@@ -44,12 +44,11 @@ fn is_number(term: &ShortTerm) -> bool {
     matches!(term.kind(), TermKind::Number | TermKind::Part)
 }
 
-/// Returns a hash of a short reply without its numbers, or of a short message of the user; `None` for other documents.
+/// Returns a hash of a short reply without its numbers, or of a message of the user; `None` for other documents.
 fn form(document: &Document) -> Option<u64> {
     let terms = &document.analysis.terms;
     match document.author {
-        _ if terms.len() > MAX_TERMS => None,
-        Author::Assistant => Some(hash(terms.iter().filter(|term| !is_number(term)))),
+        Author::Assistant if terms.len() <= MAX_TERMS => Some(hash(terms.iter().filter(|term| !is_number(term)))),
         Author::User => Some(!hash(terms.iter())),
         _ => None,
     }
