@@ -419,7 +419,7 @@ pub fn superseded(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, &'static 
 pub fn standing_rules(texts: Vec<Bound<'_, PyString>>) -> Vec<Vec<String>> {
     let texts: Vec<_> = texts.into_iter().map(|text| without_surrogates(&text)).collect();
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
-    let owned = |rules: Vec<&str>| rules.into_iter().map(str::to_owned).collect();
+    let owned = |rules: Vec<Cow<'_, str>>| rules.into_iter().map(Cow::into_owned).collect();
     crate::standing_rules(&texts).into_iter().map(owned).collect()
 }
 

@@ -131,20 +131,46 @@ pub fn names_speaker(text: &str) -> bool {
     speaker(&rest[..rest.floor_char_boundary(MAX_NAME_BYTES)]).is_some()
 }
 
+/// Returns what says at the start of a line who of a group speaks: `[Lena]:`, `<Lena>`, `[Bob (12345)]`. A level of a log is no name. O(1).
+pub fn member(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let close = match line.bytes().next()? {
+        b'[' => ']',
+        b'<' => '>',
+        _ => return None,
+    };
+    let near = &line[1..line.floor_char_boundary(MAX_NAME_BYTES).max(1)];
+    let name = &near[..near.find(close)?];
+    // With an id or a handle behind it.
+    let bare = name.split(" (").next()?;
+    let is_level = name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase());
+    let end = name.len() + 2;
+    (is_name(bare) && !is_level).then(|| &line[..end + usize::from(line[end..].starts_with(':'))])
+}
+
+/// Returns the name with its colon that a line starts with: `Lena:`. O(1).
+pub fn named(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    speaker(&line[..line.floor_char_boundary(MAX_NAME_BYTES)]).map(|end| line[..end].trim_end())
+}
+
 /// Returns the end of the name with a colon that a text starts with.
 fn speaker(text: &str) -> Option<usize> {
     let (name, behind) = text.split_once([':', '：'])?;
-    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '\'');
-    let is_capital = |c: char| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii();
-    // "Anna de la Cruz", but not "We moved".
-    let is_short = |word: &str| word.len() <= MAX_PARTICLE_BYTES;
-    let is_name = name.starts_with(is_capital)
-        && name.chars().all(is_of_name)
-        && name.split(' ').all(|word| word.starts_with(is_capital) || is_short(word))
-        && name.split(' ').count() <= MAX_NAME_WORDS;
     let said = behind.trim_start_matches(' ');
     let is_apart = said.len() < behind.len() || behind.starts_with('\n') || text[name.len()..].starts_with('：');
-    (is_name && is_apart).then_some(text.len() - said.len())
+    (is_name(name) && is_apart).then_some(text.len() - said.len())
+}
+
+/// Returns whether words may name somebody: "Anna de la Cruz", but not "We moved".
+fn is_name(words: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '\'');
+    let is_capital = |c: char| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii();
+    let is_short = |word: &str| word.len() <= MAX_PARTICLE_BYTES;
+    words.starts_with(is_capital)
+        && words.chars().all(is_of_name)
+        && words.split(' ').all(|word| word.starts_with(is_capital) || is_short(word))
+        && words.split(' ').count() <= MAX_NAME_WORDS
 }
 
 /// Returns the end of the line with a date or a time, and little else, that a text starts with.
@@ -163,7 +189,10 @@ fn address(text: &str) -> Option<usize> {
     let word = near.split_whitespace().next()?;
     let is_name = |name: &str| name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let end = match word.as_bytes()[0] {
-        b'[' => near.find(']').map(|end| end + 1).filter(|&end| !near[end..].starts_with('(')),
+        b'[' => near.find(']').map(|end| end + 1).filter(|&end| !near[end..].starts_with('(')).map(|end| {
+            // "[Lena]: [Reply to Omar: hi]"
+            end + usize::from(near[end..].starts_with(": "))
+        }),
         b'<' if is_tag(word) => near.find('>').map(|end| end + 1),
         b'@' | b'/' if is_name(&word[1..]) => Some(word.len()),
         b'0'..=b'9' if is_clock(word) => Some(word.len()),

@@ -13,12 +13,13 @@ mod others;
 mod signs;
 mod typed;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::bytes::{FIRST_WIDE, has_digit};
-use super::envelope::{is_observation, names_speaker};
+use super::envelope::{is_observation, member, named, names_speaker};
 use super::sentences::{clauses, sentences};
 use crate::cache::{Allowance, SAID};
 use crate::tokens::ContentMemory;
@@ -50,12 +51,14 @@ const TYPED_BYTES: usize = 32 << 10;
 const RARE_BYTES: usize = 64;
 
 /// Returns by text of the user, oldest first, the sentences that hold from then on: rules, facts about the user, and what corrects
-/// one of an earlier text. O(n).
+/// one of an earlier text; in a group with who says it. O(n).
 #[must_use]
-pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
+pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<Cow<'t, str>>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
     let said = |text: &&str| if is_observation(text) { Said::default() } else { Said::clone(&said(text)) };
     let mut all: Vec<Said> = texts.iter().map(said).collect();
+    let named = texts.iter().filter(|text| names_speaker(text)).count();
+    let are_many = named >= MIN_NAMED && named * 2 > texts.len();
     raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, Wanted::Standing);
     raise_changes(texts.iter().copied().zip(&mut all), &STANDING);
     let standing = |(text, said): (&&'t str, Said)| {
@@ -67,10 +70,31 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<&'t str>> {
                 None => kept.push(whole),
             }
         }
-        kept.into_iter().map(|sentence| text[sentence].trim()).collect()
+        kept.into_iter().map(|sentence| in_name_of(text, sentence, are_many)).collect()
     };
     texts.iter().zip(all).map(standing).collect()
 }
+
+/// Returns a sentence of a text with who says it: of `[Lena]: hi all. Call me Jo.` it is `[Lena]: Call me Jo.` Where texts of `many` begin
+/// with a name, that of `Lena: hi all` says so, too.
+fn in_name_of(text: &str, sentence: Range<usize>, many: bool) -> Cow<'_, str> {
+    let line = text[..sentence.start].rfind('\n').map_or(0, |end| end + 1);
+    let said = text[sentence].trim();
+    let speaks = |line| member(line).or_else(|| named(line).filter(|_| many));
+    // The line itself may be that of a list.
+    let before = text[..line].lines().rev().take(MAX_LINES_OF_MEMBER);
+    let Some(speaker) = std::iter::once(&text[line..]).chain(before).find_map(speaks) else {
+        return Cow::Borrowed(said);
+    };
+    if said.starts_with(speaker) {
+        return Cow::Borrowed(said);
+    }
+    Cow::Owned(format!("{speaker} {}", said.trim_start_matches(['-', '*', '•', ' '])))
+}
+
+/// Fewest texts that begin with a name in a talk of several people, and most lines of a message behind the one that says who speaks.
+const MIN_NAMED: usize = 3;
+const MAX_LINES_OF_MEMBER: usize = 64;
 
 /// Returns a sentence with who says it before it on its line: `[Bob]`, `<Bob>`, `@bob`.
 fn with_speaker(text: &str, sentence: Range<usize>) -> Range<usize> {
@@ -88,11 +112,14 @@ fn with_speaker(text: &str, sentence: Range<usize>) -> Range<usize> {
 /// those that say that they hold for good, then others, of both the newest. O(n) in both.
 #[must_use]
 pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -> Vec<&'r str> {
-    let shown = shown.iter().map(|text| normal(text)).collect::<Vec<_>>().join("\n");
+    let shown: Vec<String> = shown.iter().map(|text| normal(text)).collect();
     let mut seen = HashSet::new();
     let is_left = |(_, rule): &(usize, &&str)| {
-        let normal = normal(rule);
-        !normal.is_empty() && !shown.contains(&normal) && seen.insert(normal)
+        let speaker = member(rule).or_else(|| named(rule)).unwrap_or_default();
+        let (speaker, said) = (normal(speaker), normal(&rule[speaker.len()..]));
+        // In the message it may be behind other sentences.
+        let is_shown = shown.iter().any(|text| text.contains(&said) && text.contains(&speaker));
+        !said.is_empty() && !is_shown && seen.insert(speaker + &said)
     };
     let newest: Vec<(usize, &&str)> = rules.iter().enumerate().rev().filter(is_left).collect();
     // Where all have room none is read again.
@@ -469,8 +496,31 @@ mod tests {
             ("<Bob> Never call before 9.", "<Bob> Never call before 9."),
             ("[Bob (12345)]: I am allergic to eggs.", "[Bob (12345)]: I am allergic to eggs."),
             ("[see the log] fine. Never push to main.", "Never push to main."),
+            ("[Bob]: hi all. Never call before 9.", "[Bob]: Never call before 9."),
+            ("[Bob]: two things:\n\n- the train is late\n- I am vegan.", "[Bob]: I am vegan."),
+            ("[Bob]: [Reply to Eva: hi]\nI am allergic to eggs.", "[Bob]: I am allergic to eggs."),
+            ("[Recent group messages for context:]\nEva: lol\n---\n[Bob]: I am vegan.", "[Bob]: I am vegan."),
+            ("[ERROR]: it fails\nNever restart it.", "Never restart it."),
         ] {
             assert_eq!(standing_rules(&[text]), [[rule]]);
+        }
+        let named = ["Bob: hi all. Never call before 9.", "Eva: ok", "Tom: what a day"];
+        let rules = standing_rules(&named).concat();
+        assert_eq!(rules, ["Bob: Never call before 9."]);
+        assert_eq!(standing_rules(&["Budget: 500 euros.\nNever call before 9."]).concat(), ["Never call before 9."]);
+        // Shown where the message is, behind another sentence.
+        let rules: Vec<&str> = rules.iter().map(|rule| &**rule).collect();
+        assert_eq!((rules_left_out(&rules, &named, 99).len(), rules_left_out(&rules, &named[1..], 99).len()), (0, 1));
+    }
+
+    #[test]
+    fn what_is_quoted_or_forwarded_in_a_group_is_not_the_speakers() {
+        for text in [
+            "[Bob]: [Reply to Eva: Never call before 9.]\nlol why",
+            "[Bob]: Forwarded from Chess Club:\nMembers must not smoke.",
+            "Bob: FW: Landlord\nNever park in the yard.",
+        ] {
+            assert_eq!(standing_rules(&[text]).concat(), [""; 0], "{text}");
         }
     }
 
@@ -517,6 +567,7 @@ mod tests {
     fn what_is_shown_no_more_is_told_once_and_newest_last() {
         let text = "My name is Ada. Call me Captain from now on. What a day! Never push to main.";
         let rules = standing_rules(&[text]).remove(0);
+        let rules: Vec<&str> = rules.iter().map(|rule| &**rule).collect();
         assert_eq!(rules, ["My name is Ada.", "Call me Captain from now on.", "Never push to main."]);
         assert_eq!(rules_left_out(&rules, &["never push to MAIN, as I said"], 100), rules[..2]);
         assert_eq!(rules_left_out(&[rules[0], rules[2], rules[0]], &[], 100), [rules[2], rules[0]]);
@@ -626,10 +677,10 @@ mod tests {
         for (line, is_found) in [("the job ran for ten seconds\n", true), ("never mind the job, it ran\n", false)] {
             let text = [&of(line), "Thanks. Never run rm. I never eat meat.\n", &of(line)].concat();
             let found = standing_rules(&[&text]).remove(0);
-            assert_eq!(found.contains(&"Never run rm."), is_found, "{line}");
-            assert_eq!(found.contains(&"I never eat meat."), is_found, "{line}");
+            assert_eq!(found.contains(&Cow::Borrowed("Never run rm.")), is_found, "{line}");
+            assert_eq!(found.contains(&Cow::Borrowed("I never eat meat.")), is_found, "{line}");
             let apart = [&of(line), "\n \r\nNever run rm.\n\n", &of(line)].concat();
-            assert!(standing_rules(&[&apart])[0].contains(&"Never run rm."), "{line}");
+            assert!(standing_rules(&[&apart])[0].contains(&Cow::Borrowed("Never run rm.")), "{line}");
             assert!(standing_rules(&[&apart])[0].len() < 3_000, "{line}");
             assert!(said(&text).typed_bytes < 3 * TYPED_BYTES, "what is between the rules was pasted");
         }

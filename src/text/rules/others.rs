@@ -20,8 +20,16 @@ const MAX_QUOTATION_BYTES: usize = 4_096;
 const MAX_QUOTATIONS: usize = 256;
 
 /// How a forwarded message begins, in lower case: it goes on to the end.
-const FORWARDED: [&str; 14] = [
+const FORWARDED: [&str; 22] = [
     "[forwarded from",
+    "forwarded from ",
+    "forwarded message",
+    "fw: ",
+    "fwd: ",
+    "fwd from ",
+    "weitergeleitet von",
+    "wg: ",
+    "转发自",
     "[fwd",
     "---------- forwarded message",
     "begin forwarded message",
@@ -173,6 +181,13 @@ pub fn of_others(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Returns a line without who of a group speaks.
+fn without_speaker(line: &str) -> &str {
+    let bare = line.trim_start();
+    let speaker = envelope::member(bare).or_else(|| envelope::named(bare)).unwrap_or_default();
+    &bare[speaker.len()..]
+}
+
 /// A text in which others may have written.
 struct Handed<'t> {
     text: &'t str,
@@ -186,11 +201,13 @@ struct Handed<'t> {
 impl<'t> Handed<'t> {
     /// Returns what others wrote that begins in a line or behind it.
     fn over(&mut self, line: Range<usize>) -> Option<Range<usize>> {
-        let said = self.text[line.clone()].trim();
+        let said = without_speaker(&self.text[line.clone()]).trim();
         let lower = || super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
         let is_forwarded = || FORWARDED.iter().any(|start| lower().starts_with(start));
         match said.bytes().next()? {
-            b'[' | b'-' | b'B' if is_forwarded() => return Some(line.start..self.text.len()),
+            b'[' | b'-' | b'B' | b'F' | b'f' | b'W' | 0xe8 if is_forwarded() => {
+                return Some(line.start..self.text.len());
+            }
             b'^' if points_up(&lower()) => return Some(0..line.start),
             b'[' => {
                 if let Some(end) = self.labelled(&lower(), line.end) {

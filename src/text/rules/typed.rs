@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::others::of_others;
 use crate::text::bytes::{has_digit, lines, time};
-use crate::text::envelope;
+use crate::text::envelope::{self, member};
 use crate::text::excerpt::is_fence;
 use crate::text::segments::{SUBJECTS, is_excerpt, is_hit, is_of_report};
 
@@ -18,9 +18,12 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut others = of_others(text).into_iter().peekable();
     let mut rows = rows(text).peekable();
     let is_alone = is_alone(&text[start..]);
-    let (mut at, mut is_fenced, mut reported) = (0, false, 0);
+    let (mut at, mut is_fenced, mut reported, mut is_own) = (0, false, 0, false);
     lines(text).filter_map(move |line| {
         let mut range = at..at + line.len();
+        // Behind what others of a group said stands what is said to the bot.
+        let own = std::mem::replace(&mut is_own, line.trim() == TO_THE_BOT).then(|| member(line)).flatten();
+        range.start += own.map_or(0, |member| line.len() - line.trim_start().len() + member.len());
         at = range.end;
         reported = reported.max(lines_reported(line, lines(&text[at..])));
         let is_reported = reported > 0;
@@ -49,6 +52,9 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         (is_users && !is_fence && !is_fenced && !is_reported && (is_alone || !is_material(line))).then_some(range)
     })
 }
+
+/// What stands between the lines of a group and the message to the bot. Source: nanobot 0.2 to 0.3.5, `SignalChannel`.
+const TO_THE_BOT: &str = "---";
 
 /// Most bytes of a line that stands alone.
 const MAX_ALONE_BYTES: usize = 200;
