@@ -154,6 +154,13 @@ pub fn named(line: &str) -> Option<&str> {
     speaker(&line[..line.floor_char_boundary(MAX_NAME_BYTES)]).map(|end| line[..end].trim_end())
 }
 
+/// Returns a line without what says who speaks. O(1).
+pub fn without_speaker(line: &str) -> &str {
+    let bare = line.trim_start();
+    let speaker = member(bare).or_else(|| named(bare)).unwrap_or_default();
+    bare[speaker.len()..].trim_start()
+}
+
 /// Returns the end of the name with a colon that a text starts with.
 fn speaker(text: &str) -> Option<usize> {
     let (name, behind) = text.split_once([':', '：'])?;

@@ -57,10 +57,9 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<Cow<'t, str>>> {
     const STANDING: [Claim; 2] = [Claim::Rule, Claim::Fact];
     let said = |text: &&str| if is_observation(text) { Said::default() } else { Said::clone(&said(text)) };
     let mut all: Vec<Said> = texts.iter().map(said).collect();
-    let named = texts.iter().filter(|text| names_speaker(text)).count();
-    let are_many = named >= MIN_NAMED && named * 2 > texts.len();
-    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, Wanted::Standing);
-    raise_changes(texts.iter().copied().zip(&mut all), &STANDING);
+    let are_many = of_many(texts);
+    raise_corrections(texts.iter().copied().zip(&mut all), &STANDING, true, Wanted::Standing { of_many: are_many });
+    raise_changes(texts.iter().copied().zip(&mut all), &STANDING, are_many);
     let standing = |(text, said): (&&'t str, Said)| {
         let mut kept: Vec<Range<usize>> = Vec::new();
         for (_, sentence) in said.claims.iter().filter(|(claim, _)| STANDING.contains(claim)) {
@@ -73,6 +72,13 @@ pub fn standing_rules<'t>(texts: &[&'t str]) -> Vec<Vec<Cow<'t, str>>> {
         kept.into_iter().map(|sentence| in_name_of(text, sentence, are_many)).collect()
     };
     texts.iter().zip(all).map(standing).collect()
+}
+
+/// Returns whether most texts say who speaks. O(n).
+fn of_many(texts: &[&str]) -> bool {
+    let says = |text: &&&str| names_speaker(text) || text.lines().any(|line| member(line).is_some());
+    let saying = texts.iter().filter(says).count();
+    saying >= MIN_SAYING && saying * 2 > texts.len()
 }
 
 /// Returns a sentence of a text with who says it: of `[Lena]: hi all. Call me Jo.` it is `[Lena]: Call me Jo.` Where texts of `many` begin
@@ -92,8 +98,8 @@ fn in_name_of(text: &str, sentence: Range<usize>, many: bool) -> Cow<'_, str> {
     Cow::Owned(format!("{speaker} {}", said.trim_start_matches(['-', '*', '•', ' '])))
 }
 
-/// Fewest texts that begin with a name in a talk of several people, and most lines of a message behind the one that says who speaks.
-const MIN_NAMED: usize = 3;
+/// Fewest texts that say who speaks in a talk of several people, and most lines of a message behind the one that says who speaks.
+const MIN_SAYING: usize = 3;
 const MAX_LINES_OF_MEMBER: usize = 64;
 
 /// Returns a sentence with who says it before it on its line: `[Bob]`, `<Bob>`, `@bob`.
@@ -514,11 +520,27 @@ mod tests {
     }
 
     #[test]
+    fn what_others_of_a_group_say_behind_a_rule_changes_nothing() {
+        for (bob, eva) in [("Bob", "Eva"), ("[Bob]", "[Eva]")] {
+            let rule = format!("{bob}: Never call before 9.");
+            for said in ["haha", "the train is late again", "ok"] {
+                let texts = [rule.clone(), format!("{eva}: {said}"), format!("{bob}: {said}"), format!("{eva}: hi")];
+                let texts = texts.each_ref().map(|text| &**text);
+                assert_eq!(standing_rules(&texts).concat(), [&*rule], "{said}");
+            }
+            let change = format!("{bob}: you may call from 8 on now");
+            let texts = [&*rule, "[Eva]: hi", &change];
+            assert_eq!(standing_rules(&texts).concat(), [&*rule, &change]);
+        }
+    }
+
+    #[test]
     fn what_is_quoted_or_forwarded_in_a_group_is_not_the_speakers() {
         for text in [
             "[Bob]: [Reply to Eva: Never call before 9.]\nlol why",
             "[Bob]: Forwarded from Chess Club:\nMembers must not smoke.",
             "Bob: FW: Landlord\nNever park in the yard.",
+            "FW: Landlord\nNever park in the yard.",
         ] {
             assert_eq!(standing_rules(&[text]).concat(), [""; 0], "{text}");
         }

@@ -13,6 +13,7 @@ use super::lexicon::{lower, words};
 use super::typed::typed;
 use super::{Claim, Said, claim_at, sentences_in};
 use crate::text::bytes::{FIRST_WIDE, has_digit};
+use crate::text::envelope::without_speaker;
 use crate::text::phrases::Phrases;
 
 /// Most bytes and most words of a change.
@@ -128,8 +129,8 @@ fn is_word((want, word): (&&str, &&str)) -> bool {
     }
 }
 
-/// Makes what changes a rule of an earlier sentence in `texts`, oldest first, a rule. O(n).
-pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, standing: &[Claim]) {
+/// Makes what changes a rule of an earlier sentence in `texts`, oldest first, a rule; in the talk `of_many` without the name before it. O(n).
+pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, standing: &[Claim], of_many: bool) {
     let mut subjects = HashSet::new();
     for (text, said) in texts {
         let holds = said.claims.iter().any(|(claim, _)| standing.contains(claim));
@@ -139,10 +140,11 @@ pub fn raise_changes<'t>(texts: impl Iterator<Item = (&'t str, &'t mut Said)>, s
         let mut changes = Vec::new();
         for sentence in typed(text).flat_map(|line| sentences_in(text, line)) {
             let claim = claim_at(&said.claims, &sentence).ok().map(|at| said.claims[at].0);
-            let words = &text[sentence.clone()];
+            let whole = text[sentence.clone()].trim();
+            let words = if of_many { without_speaker(whole) } else { whole };
             if claim.is_some_and(|claim| standing.contains(&claim)) {
                 subjects.extend(subjects_of(words));
-            } else if !subjects.is_empty() && is_change(words, claim, &subjects) {
+            } else if !subjects.is_empty() && is_change(words, claim, &subjects, of_many) {
                 changes.push(sentence);
             }
         }
@@ -162,7 +164,7 @@ pub fn may_change(sentence: &str) -> bool {
 }
 
 /// Returns whether a sentence changes what held; `subjects` are the words of what does.
-fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>) -> bool {
+fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>, of_many: bool) -> bool {
     let said = sentence.trim();
     if said.len() > MAX_BYTES || is_asked(said) {
         return false;
@@ -193,6 +195,10 @@ fn is_change(sentence: &str, claim: Option<Claim>, subjects: &HashSet<u64>) -> b
         others.any(|word| word.len() > 2 && word.starts_with(char::is_uppercase)) || has_digit(said)
     };
     let is_wide = said.contains(|c| c >= FIRST_WIDE);
+    // "The train is late again", says another.
+    if of_many && !is_known() && !names() {
+        return false;
+    }
     signs.has(Kind::Turn) && (is_wide || signs.words.len() > 1 && (!is_of_user || names()))
 }
 

@@ -13,6 +13,7 @@ use super::changes::may_change;
 use super::claim::{is_asked, is_firm};
 use super::typed::typed;
 use super::{Claim, Said, TYPED_BYTES, sentences_in};
+use crate::text::envelope::without_speaker;
 use crate::text::stop_list::stop_words;
 use crate::tokens::BuildMixedHasher;
 
@@ -131,8 +132,9 @@ struct Subject {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// Those to be listed as what holds. One word of a rule tells what is about it if the rule is firm, for others a sentence also
-    /// begins as one of them does; and what asks for something is the work at hand.
-    Standing,
+    /// begins as one of them does; and what asks for something is the work at hand. In the talk of many a name before what is said is
+    /// no word of it.
+    Standing { of_many: bool },
     /// Those that stay in the conversation, where one too many does little harm: one word tells.
     Kept,
 }
@@ -185,7 +187,10 @@ fn read(
     for sentence in typed(text).flat_map(|line| sentences_in(text, line)) {
         while claims.next_if(|(_, at)| at.end <= sentence.start).is_some() {}
         let claim = claims.peek().filter(|(_, at)| at.start < sentence.end).map(|(claim, _)| *claim);
-        let said = text[sentence.clone()].trim();
+        let mut said = text[sentence.clone()].trim();
+        if wanted == (Wanted::Standing { of_many: true }) {
+            said = without_speaker(said);
+        }
         let rule = claim.filter(|&claim| is_rule(claim));
         if is_long && rule.is_none() && said.len() > MAX_BYTES {
             continue;
@@ -239,11 +244,11 @@ impl About {
     fn of(said: &str, claim: Option<Claim>, wanted: Wanted, subjects: &Subjects) -> Self {
         let permits = has_word(said, &PERMITTING, &PERMITTING_WIDE);
         let order = match claim {
-            Some(Claim::Wish | Claim::Order) if wanted == Wanted::Standing => Some(Order::Work),
+            Some(Claim::Wish | Claim::Order) if wanted != Wanted::Kept => Some(Order::Work),
             Some(Claim::Wish | Claim::Order) => Some(Order::Other),
             _ => (!permits && starts_with_forbidden(said, subjects)).then_some(Order::Other),
         };
-        let is_passing = wanted == Wanted::Standing
+        let is_passing = wanted != Wanted::Kept
             && !may_change(said)
             && words_of(said).count() > FEW_WORDS
             && subjects_of(said).filter(|word| subjects.contains_key(word)).take(2).count() < 2;

@@ -45,6 +45,9 @@ const FORWARDED: [&str; 22] = [
     "[переслано от",
 ];
 
+/// Their first bytes.
+const FORWARDS: &[u8] = "[-BbFfWw转".as_bytes();
+
 /// What a label in brackets names whose text follows, in lower case: "[file: house.txt]", "[OCR]".
 const LABELS: [&str; 10] = ["file", "document", "attachment", "attached", "quote", "ocr", "page", "url", "pdf", "文件"];
 
@@ -181,13 +184,6 @@ pub fn of_others(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns a line without who of a group speaks.
-fn without_speaker(line: &str) -> &str {
-    let bare = line.trim_start();
-    let speaker = envelope::member(bare).or_else(|| envelope::named(bare)).unwrap_or_default();
-    &bare[speaker.len()..]
-}
-
 /// A text in which others may have written.
 struct Handed<'t> {
     text: &'t str,
@@ -201,11 +197,15 @@ struct Handed<'t> {
 impl<'t> Handed<'t> {
     /// Returns what others wrote that begins in a line or behind it.
     fn over(&mut self, line: Range<usize>) -> Option<Range<usize>> {
-        let said = without_speaker(&self.text[line.clone()]).trim();
-        let lower = || super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
-        let is_forwarded = || FORWARDED.iter().any(|start| lower().starts_with(start));
+        let whole = self.text[line.clone()].trim();
+        let said = envelope::without_speaker(whole);
+        let lower_of = |said: &str| super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
+        let lower = || lower_of(said);
+        let begins = |said: &str| FORWARDED.iter().any(|start| lower_of(said).starts_with(start));
+        // "FW: " may be a name.
+        let is_forwarded = || begins(said) || said.len() < whole.len() && begins(whole);
         match said.bytes().next()? {
-            b'[' | b'-' | b'B' | b'F' | b'f' | b'W' | 0xe8 if is_forwarded() => {
+            _ if [said, whole].iter().any(|line| FORWARDS.contains(&line.as_bytes()[0])) && is_forwarded() => {
                 return Some(line.start..self.text.len());
             }
             b'^' if points_up(&lower()) => return Some(0..line.start),
