@@ -124,6 +124,12 @@ SENTENCES = (
     "Some say that a {} with a good {} needs no {} at all.",
     "Think of the {} as a {}: it holds the {} together.",
 )
+ODD_LINES = (
+    ("ok {2} - {0} keeps its {1}", "not ok {2} - {0} loses its {1} on restart"),
+    ("\tmodified:   src/{0}/{1}_{2}.ts", "\tboth modified:   src/{0}/{1}_{2}.ts"),
+    ("{0}_{1}[{2}]: Refreshing state...", "  # {0}_{1}[{2}] will be destroyed"),
+    ("-rw-r--r-- 1 app app {2} {0}-{1}.json", "-rw-r--r-- 1 root root {2} {0}-{1}.json"),
+)
 SHORT = ("And then?", "Why?", "I see.", "What else?", "Tell me more.")
 
 
@@ -141,6 +147,20 @@ def odd_result(talk: Talk) -> None:
             result = f"host-{host}: certificate belongs to vault-{latency + 300}"
             talk.needed.append(result)
         talk.call("probe", {"host": f"host-{host}"}, result)
+
+
+def odd_lines(talk: Talk) -> None:
+    """Three of the many lines of each result are of another kind."""
+    talk.say("user", "Run all checks, then tell me what is wrong.")
+    for check in range(8):
+        usual, odd = ODD_LINES[check % len(ODD_LINES)]
+        numbers = talk.random.sample(range(1_000, 9_999), 203)
+        lines = [usual.format(talk.word(), talk.word(), number) for number in numbers[3:]]
+        for number in numbers[:3]:
+            line = odd.format(talk.word(), talk.word(), number)
+            lines.insert(talk.random.randrange(10, 190), line)
+            talk.needed.append(line.strip())
+        talk.call("exec", {"command": f"make check-{check}"}, "\n".join(lines))
 
 
 def newest_version(talk: Talk) -> None:
@@ -321,6 +341,7 @@ def corrected_by_user(talk: Talk) -> None:
 
 FAMILIES: dict[str, Callable[[Talk], None]] = {
     "odd result": odd_result,
+    "odd lines": odd_lines,
     "newest version": newest_version,
     "conclusions": conclusions,
     "decisions": decisions,

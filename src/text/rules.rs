@@ -84,23 +84,22 @@ fn of_many(texts: &[&str]) -> bool {
 /// Returns a sentence of a text with who says it: of `[Lena]: hi all. Call me Jo.` it is `[Lena]: Call me Jo.` Where texts of `many` begin
 /// with a name, that of `Lena: hi all` says so, too.
 fn in_name_of(text: &str, sentence: Range<usize>, many: bool) -> Cow<'_, str> {
-    let line = text[..sentence.start].rfind('\n').map_or(0, |end| end + 1);
-    let said = text[sentence].trim();
-    let speaks = |line| member(line).or_else(|| named(line).filter(|_| many));
-    // The line itself may be that of a list.
-    let before = text[..line].lines().rev().take(MAX_LINES_OF_MEMBER);
-    let Some(speaker) = std::iter::once(&text[line..]).chain(before).find_map(speaks) else {
-        return Cow::Borrowed(said);
-    };
-    if said.starts_with(speaker) {
-        return Cow::Borrowed(said);
+    let near = text.ceil_char_boundary(sentence.start.saturating_sub(MAX_MEMBERS_BYTES));
+    let said = text[sentence.clone()].trim();
+    let starts = text[near..sentence.start].rmatch_indices('\n').map(|(end, _)| near + end + 1);
+    let mut starts = starts.chain((near == 0).then_some(0));
+    let speaks = |line: usize| member(&text[line..]).or_else(|| named(&text[line..]).filter(|_| many));
+    match starts.find_map(speaks).filter(|speaker| !said.starts_with(speaker)) {
+        Some(speaker) => Cow::Owned(format!("{speaker} {}", said.trim_start_matches(['-', '*', '•', ' ']))),
+        None => Cow::Borrowed(said),
     }
-    Cow::Owned(format!("{speaker} {}", said.trim_start_matches(['-', '*', '•', ' '])))
 }
 
-/// Fewest texts that say who speaks in a talk of several people, and most lines of a message behind the one that says who speaks.
+/// Fewest texts that say who speaks in a talk of several people.
 const MIN_SAYING: usize = 3;
-const MAX_LINES_OF_MEMBER: usize = 64;
+
+/// Most bytes between who speaks and what is said.
+const MAX_MEMBERS_BYTES: usize = 2_048;
 
 /// Returns a sentence with who says it before it on its line: `[Bob]`, `<Bob>`, `@bob`.
 fn with_speaker(text: &str, sentence: Range<usize>) -> Range<usize> {

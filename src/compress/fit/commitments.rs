@@ -14,7 +14,8 @@ use crate::compress::documents::Span;
 const SHARE: f32 = 0.1;
 
 /// Share of all the room that they may have, up to half of what the user's words leave. Of 900 decisions and promises in replies of 13
-/// sentences, beside users who type 10 to 60 %, 735 stay in 12 to 50 % of the tokens, with 0.03 692, without it 617.
+/// sentences, beside users who type 10 to 60 %, 735 stay in 12 to 50 % of the tokens with 0.08, with 0.03 692, without it 617. Of those in
+/// talks that go on from a long reply .86 stay at 12 % with this, .76 with 0.08.
 const OF_ALL: f32 = 0.12;
 
 /// Share of all the room for what replies change: else what the user showed before stays without it. Of 3,227 edits in 59 threads

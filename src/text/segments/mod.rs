@@ -218,16 +218,7 @@ impl Segments {
                     classes[line] = classes[line].or(Class::Outlier);
                 }
             }
-            // A row of one kind differs from those of the others: see `odd::kinds`. Of many changed files each is usual.
-            let few = match form.kind {
-                Kind::Table if units.len() >= MANY_ROWS => 0,
-                Kind::Plain | Kind::Log => USUAL_CHANGES,
-                _ => usize::MAX,
-            };
-            let outliers = pattern.usual.iter().copied().filter(|&line| classes[line] == Class::Outlier);
-            for line in outliers.skip(few).collect::<Vec<_>>() {
-                classes[line] = Class::Plain;
-            }
+            quiet_usual(form.kind, &pattern.usual, &mut classes);
             // Errors in lines of the pattern, as warnings of each module, hide the others.
             let errors = pattern.usual.into_iter().filter(|&line| !are_few_errors && classes[line] == Class::Error);
             for line in errors.skip(USUAL_ERRORS).collect::<Vec<_>>() {
@@ -369,10 +360,24 @@ fn tables(kind: Kind, text: &str, units: &[Unit]) -> Vec<Headed> {
     }
 }
 
+/// Takes back what differs in usual lines. A row of one kind differs from those of the others: see `odd::kinds`. Of many changed files
+/// each is usual.
+fn quiet_usual(kind: Kind, usual: &[usize], classes: &mut [Class]) {
+    let different: Vec<usize> = usual.iter().copied().filter(|&line| classes[line] == Class::Outlier).collect();
+    let is_usual = match kind {
+        Kind::Table => classes.len() >= MANY_ROWS,
+        Kind::Plain | Kind::Log => different.len() > USUAL_CHANGES,
+        _ => false,
+    };
+    for line in different.into_iter().filter(|_| is_usual) {
+        classes[line] = Class::Plain;
+    }
+}
+
 /// Rows of a table of which the pattern says what differs.
 const MANY_ROWS: usize = 64;
 
-/// Lines of a text's pattern that count as errors, and changed files in such lines that stand out.
+/// Lines of a text's pattern that count as errors, and most changed files in such lines that stand out.
 const USUAL_ERRORS: usize = 8;
 const USUAL_CHANGES: usize = 8;
 

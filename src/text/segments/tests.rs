@@ -300,7 +300,7 @@ fn of_many_changed_files_the_deleted_one_stands_out() {
     let segments = Segments::of(&text);
     let outliers = segments.pieces().iter().filter(|piece| piece.class == Class::Outlier);
     let outliers: Vec<&str> = outliers.map(|piece| &text[piece.range()]).collect();
-    assert!(outliers.len() <= 16 && outliers.concat().contains("deleted"), "{outliers:?}");
+    assert!(outliers.len() <= 4 && outliers.concat().contains("deleted"), "{outliers:?}");
 }
 
 #[test]
