@@ -24,6 +24,10 @@ const MIN_STEM: usize = 5;
 const MAX_ENDING: usize = 2;
 const ENDINGS: [&str; 6] = ["en", "er", "es", "e", "n", "s"];
 
+/// Most stems that are looked for, and most bytes in which they are: each is compared with all words.
+const MAX_STEMS: usize = 4;
+const MAX_BYTES: usize = 1 << 20;
+
 /// Most members.
 const MAX_MEMBERS: usize = 40;
 
@@ -43,8 +47,9 @@ pub(super) fn set_meant<K: Copy>(question: &str, texts: &[Other<'_, K>]) -> Vec<
     }
     let sets = words.iter().map(|(_, term)| Word::Term(*term));
     let set = rarest(sets, &said).or_else(|| {
-        let stems = words.iter().filter_map(|(start, _)| stem(&question[*start..]));
-        rarest(stems.map(Word::Stem), &said)
+        let bytes: usize = said.iter().map(|of| of.text.len()).sum();
+        let stems = words.iter().filter_map(|(start, _)| stem(&question[*start..])).take(MAX_STEMS);
+        if bytes <= MAX_BYTES { rarest(stems.map(Word::Stem), &said) } else { None }
     });
     let Some((word, having)) = set else { return Vec::new() };
     let of_text = |nth: usize| {
@@ -110,8 +115,8 @@ impl Word {
                 is_in
             }
             Self::Stem(stem) => {
-                let has_stem =
-                    |word: &str| word.len() <= stem.len() + MAX_ENDING && word.to_lowercase().starts_with(stem);
+                let lengths = stem.len()..=stem.len() + MAX_ENDING;
+                let has_stem = |word: &str| lengths.contains(&word.len()) && word.to_lowercase().starts_with(stem);
                 text.split(|c: char| !c.is_alphabetic()).any(has_stem)
             }
         }
