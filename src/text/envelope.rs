@@ -128,7 +128,7 @@ pub fn heading(text: &str) -> usize {
 /// Returns whether a text says at its start who speaks: "Mira: ". O(1), as [`start`].
 pub fn names_speaker(text: &str) -> bool {
     let rest = text[start(text)..].trim_start_matches(' ');
-    speaker(&rest[..rest.floor_char_boundary(MAX_NAME_BYTES)]).is_some()
+    speaker(rest).is_some()
 }
 
 /// Returns what says at the start of a line who of a group speaks: `[Lena]:`, `<Lena>`, `[Bob (12345)]`. A level of a log is no name. O(1).
@@ -151,7 +151,7 @@ pub fn member(line: &str) -> Option<&str> {
 /// Returns the name with its colon that a line starts with: `Lena:`. O(1).
 pub fn named(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    speaker(&line[..line.floor_char_boundary(MAX_NAME_BYTES)]).map(|end| line[..end].trim_end())
+    speaker(line).map(|end| line[..end].trim_end())
 }
 
 /// Returns a line without what says who speaks. O(1).
@@ -163,6 +163,7 @@ pub fn without_speaker(line: &str) -> &str {
 
 /// Returns the end of the name with a colon that a text starts with.
 fn speaker(text: &str) -> Option<usize> {
+    let text = &text[..text.floor_char_boundary(MAX_NAME_BYTES)];
     let (name, behind) = text.split_once([':', '：'])?;
     let said = behind.trim_start_matches(' ');
     let is_apart = said.len() < behind.len() || behind.starts_with('\n') || text[name.len()..].starts_with('：');

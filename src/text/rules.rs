@@ -540,6 +540,11 @@ mod tests {
             "[Bob]: Forwarded from Chess Club:\nMembers must not smoke.",
             "Bob: FW: Landlord\nNever park in the yard.",
             "FW: Landlord\nNever park in the yard.",
+            "[Fwd]\nNever park in the yard.",
+            "[Weitergeleitet von Hanna]\nNever park in the yard.",
+            "[Document]\nNever park in the yard.",
+            "[Quote] Never park in the yard.",
+            "[Bob]: [Document]\nNever park in the yard.",
         ] {
             assert_eq!(standing_rules(&[text]).concat(), [""; 0], "{text}");
         }

@@ -2,6 +2,7 @@
 //! what my landlord wrote:" and "Translate this:". It claims nothing in the user's name.
 
 use std::collections::HashMap;
+use std::iter;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -198,38 +199,40 @@ impl<'t> Handed<'t> {
     /// Returns what others wrote that begins in a line or behind it.
     fn over(&mut self, line: Range<usize>) -> Option<Range<usize>> {
         let whole = self.text[line.clone()].trim();
+        if whole.is_empty() {
+            return None;
+        }
+        // "[Document]" is no name, "FW: " neither.
         let said = envelope::without_speaker(whole);
-        let lower_of = |said: &str| super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
-        let lower = || lower_of(said);
-        let begins = |said: &str| FORWARDED.iter().any(|start| lower_of(said).starts_with(start));
-        // "FW: " may be a name.
-        let is_forwarded = || begins(said) || said.len() < whole.len() && begins(whole);
-        match said.bytes().next()? {
-            _ if [said, whole].iter().any(|line| FORWARDS.contains(&line.as_bytes()[0])) && is_forwarded() => {
-                return Some(line.start..self.text.len());
+        let lines = iter::once(whole).chain(Some(said).filter(|said| !said.is_empty() && said.len() < whole.len()));
+        for said in lines {
+            if let Some(others) = self.marked(said, &line) {
+                return Some(others);
             }
-            b'^' if points_up(&lower()) => return Some(0..line.start),
-            b'[' => {
-                if let Some(end) = self.labelled(&lower(), line.end) {
-                    return Some(line.start..end);
-                }
-            }
-            b'<' => {
-                if let Some(end) = self.tagged(said, line.end) {
-                    return Some(line.start..end);
-                }
-            }
-            b'"' | b'\'' => {
-                if let Some(fence) = FENCES.iter().find(|fence| said.starts_with(**fence)) {
-                    let from = line.start + self.text[line.clone()].find(fence)? + fence.len();
-                    let end = self.text[from..].find(fence).map_or(self.text.len(), |end| from + end + fence.len());
-                    return Some(line.start..end);
-                }
-            }
-            _ => {}
         }
         let start = line.start + envelope::start(&self.text[line.clone()]);
         self.led(start..line.end)
+    }
+
+    /// Returns what others wrote that a mark at the start of a line announces; `said` is the line, or what is said in it.
+    fn marked(&mut self, said: &str, line: &Range<usize>) -> Option<Range<usize>> {
+        let lower = || super::lexicon::lower(&said[..said.floor_char_boundary(MAX_LEAD_BYTES)]);
+        let first = *said.as_bytes().first()?;
+        if FORWARDS.contains(&first) && FORWARDED.iter().any(|start| lower().starts_with(start)) {
+            return Some(line.start..self.text.len());
+        }
+        match first {
+            b'^' if points_up(&lower()) => Some(0..line.start),
+            b'[' => self.labelled(&lower(), line.end).map(|end| line.start..end),
+            b'<' => self.tagged(said, line.end).map(|end| line.start..end),
+            b'"' | b'\'' => {
+                let fence = FENCES.iter().find(|fence| said.starts_with(**fence))?;
+                let from = line.start + self.text[line.clone()].find(fence)? + fence.len();
+                let end = self.text[from..].find(fence).map_or(self.text.len(), |end| from + end + fence.len());
+                Some(line.start..end)
+            }
+            _ => None,
+        }
     }
 
     /// Returns what follows a line, where that may be searched.
