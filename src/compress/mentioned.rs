@@ -6,6 +6,9 @@ mod set;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::message::Role;
 use crate::select::Asked;
@@ -39,7 +42,9 @@ const MAX_WORD: usize = 24;
 const FEW_TERMS: usize = 3;
 
 /// What stands between the thing that an entry is about and what it says of it.
-const SEPARATORS: [&str; 11] = [": ", "：", " = ", "→", "->", " – ", " — ", "——", " - ", "|", "\t"];
+#[allow(clippy::expect_used)] // a test reads it
+static SEPARATOR: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(": |：| = |→|->| [–—-] |——|\\||\t").expect("SEPARATOR is a pattern"));
 const AROUND: [char; 20] =
     [' ', '\t', '-', '*', '_', '`', '#', '>', '|', '•', '"', '“', '”', '„', '«', '»', '「', '」', '(', '（'];
 
@@ -116,12 +121,12 @@ impl<'t> Mentioning<'t> {
         let is_rare = |term: ShortTerm| having.get(&term).is_some_and(|texts| *texts <= RARELY);
         let names = names(said, &said_terms, is_rare);
         let mut found: HashMap<Name, Vec<(usize, Range<usize>)>> = HashMap::new();
-        for (nth, Other { text, .. }) in texts.iter().enumerate().filter(|(nth, _)| !of_text[*nth].is_empty()) {
+        for (nth, of) in texts.iter().enumerate().filter(|(nth, _)| !of_text[*nth].is_empty()) {
             let has_all = |name: &&Name| name.iter().all(|term| of_text[nth].contains(term));
             let known: Vec<&Name> = names.iter().filter(has_all).collect();
             let places = match self {
-                Self::Message(_) => entries(text, &asked, &known),
-                Self::Reply(_) => sentences_with(text, &known),
+                Self::Message(_) => entries(of, &asked, &known),
+                Self::Reply(_) => sentences_with(of.text, &known),
             };
             for (name, range) in places {
                 found.entry(name).or_default().push((nth, range));
@@ -194,13 +199,19 @@ fn sentences_with(text: &str, names: &[&Name]) -> Vec<(Name, Range<usize>)> {
 }
 
 /// Returns the short lines of a text, by what they are about: what stands before a separator, if that was asked, or one of the `names`.
-fn entries(text: &str, asked: &Asked, names: &[&Name]) -> Vec<(Name, Range<usize>)> {
+fn entries<K>(of: &Other<'_, K>, asked: &Asked, names: &[&Name]) -> Vec<(Name, Range<usize>)> {
+    let text = of.text;
+    let whole = text.trim().len();
     let (mut found, mut at) = (Vec::new(), 0);
+    // Most parts have no term of the message, and none of their lines need be read.
+    let mut asked_parts = parts_with(asked, of.analysis).peekable();
     for line in lines(text) {
         let range = at..at + line.len();
         at = range.end;
+        while asked_parts.next_if(|part| part.end <= range.start).is_some() {}
+        let Some(part) = asked_parts.peek() else { break };
         // A text of one line is a message, no list.
-        if line.len() > MAX_ENTRY || line.trim().len() == text.trim().len() {
+        if range.end <= part.start || line.len() > MAX_ENTRY || line.trim().len() == whole {
             continue;
         }
         let mut about: Name = head(line).map(terms).unwrap_or_default().into_iter().map(|(_, term)| term).collect();
@@ -216,11 +227,18 @@ fn entries(text: &str, asked: &Asked, names: &[&Name]) -> Vec<(Name, Range<usize
     found
 }
 
+/// Iterates over the ranges of the parts that have an asked term.
+fn parts_with(asked: &Asked, analysis: &Analysis) -> impl Iterator<Item = Range<usize>> {
+    let parts = analysis.ranges().zip(analysis.byte_ranges());
+    let has_some = |terms: Range<usize>| analysis.terms[terms].iter().any(|term| asked.contains(term.as_word()));
+    parts.filter(move |((_, terms), _)| has_some(terms.clone())).map(|(_, (_, bytes))| bytes)
+}
+
 /// Returns what an entry is about: `Raven` of `- **Raven** – der Rabe`, `| Raven | der Rabe |`.
 fn head(line: &str) -> Option<&str> {
     let bare = line.trim_start_matches(AROUND);
     let start = &bare[..bare.floor_char_boundary(MAX_HEAD)];
-    let end = SEPARATORS.iter().filter_map(|separator| start.find(separator)).min()?;
+    let end = SEPARATOR.find(start)?.start();
     Some(start[..end].trim_matches(AROUND)).filter(|head| !head.is_empty())
 }
 
