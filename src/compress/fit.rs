@@ -275,11 +275,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// counted, and tokens that its estimates wasted are spent.
     fn fill(&mut self, selector: &mut Selector<'_>, ledger_tokens: f32) {
         // Estimates suffice to know what is left out, and counting is the most expensive.
-        selector.grow_all((self.room - ledger_tokens).max(selector.used()));
+        let odd_tokens = if ledger_tokens > 0.0 { self.odd_tokens(selector) } else { 0.0 };
+        selector.grow_all((self.room - ledger_tokens - odd_tokens).max(selector.used()));
         let mut room = self.room;
         if ledger_tokens > 0.0 {
-            self.list(selector, ledger_tokens);
-            room -= ledger_tokens - self.listed.left;
+            room -= self.list(selector, ledger_tokens, odd_tokens);
         }
         for _ in 0..ROUNDS {
             selector.grow_all(room);
@@ -291,7 +291,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             room = selector.used() + left;
         }
         if ledger_tokens > 0.0 {
-            self.list_again(selector, ledger_tokens);
+            self.list_again(selector, ledger_tokens, odd_tokens);
         }
     }
 

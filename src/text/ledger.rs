@@ -145,6 +145,11 @@ pub fn call_line(tool: &str, source: &str, result: Option<&str>) -> String {
     line
 }
 
+/// Returns the line of a call with what stands out in its result.
+pub fn told_line(line: &str, odd: Option<&str>) -> String {
+    odd.map_or_else(|| line.to_owned(), |odd| [line, " → ", odd].concat())
+}
+
 /// Returns an argument on one line; `None` if it is empty.
 fn said(value: &Value, max_chars: usize) -> Option<String> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -67,6 +67,31 @@ fn calls_that_changed_something_are_listed_with_how_they_ended() {
 }
 
 #[test]
+fn the_line_of_a_command_says_what_stood_out_in_its_output() {
+    let printed = |i: usize| {
+        let usual = |k| format!("  ok  test_part_{k:02} of suite {i:02} in {} ms", 3 + k % 5);
+        let odd = format!("  not ok  test_cart_{i:02} expected 200 got 418\n");
+        [lines(40, usual), odd, lines(30, usual)].concat()
+    };
+    let runs = |tool, key: &str| -> Vec<(&str, String, String)> {
+        (0..60).map(|i| (tool, format!(r#"{{"{key}": "suite-{i}"}}"#), printed(i))).collect()
+    };
+    let told = |(tool, key)| {
+        let runs = runs(tool, key);
+        let runs: Vec<_> = runs.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
+        let messages = conversation(&runs, "Go on.");
+        let short = fit(&messages, 3);
+        assert!(tokens(&short) <= percent_of(&messages, 3));
+        let ledger = ledger(&short).unwrap();
+        let lines = ledger.lines().filter(|line| line.contains(" → "));
+        let line = |i: usize| format!("- {tool} suite-{i} → not ok test_cart_{i:02} expected 200 got 418");
+        lines.filter(|told| (0..60).any(|i| line(i) == *told)).count()
+    };
+    assert!(told(("exec", "command")) > 5);
+    assert_eq!(told(("read_file", "path")), 0, "it can be read again");
+}
+
+#[test]
 fn every_payment_is_named_where_a_newest_result_takes_nearly_all_room() {
     let mut steps = Vec::new();
     for i in 0..30 {

@@ -23,6 +23,9 @@ const LEDGER_SHARE: f32 = 0.08;
 const MAX_LEDGER: f32 = 500.0;
 /// A smaller ledger would be little more than its frame.
 const MIN_LEDGER: f32 = 48.0;
+/// Share of that room for what stands out in the results of its calls, and the most tokens of that.
+const ODD_SHARE: f32 = 0.08;
+const MAX_ODD: f32 = 400.0;
 /// The same if more calls are left out than there is room for: a call is hardly ever as short as in its line. Source:
 /// future-reference recall at 25 and 50 % of the recorded runs, .720 and .891 without, .749 and .896 with it.
 const CALLS_SHARE: f32 = 0.33;
@@ -63,6 +66,8 @@ pub(super) struct CallLine {
     pub(super) tokens: f32,
     /// Bytes of the tool's name if the call shares a line with others of that tool: a look-up before the last round.
     shared: Option<usize>,
+    /// What stands out in the result, and its tokens.
+    odd: Option<(String, f32)>,
 }
 
 /// A name in a ledger.
@@ -121,14 +126,14 @@ impl Listed {
         let mut lines: Vec<&CallLine> = self.lines.iter().chain(&self.concluded).collect();
         lines.sort_by_key(|line| line.entry);
         for line in self.older.iter().chain(lines).filter(|line| !line.group.is_some_and(&is_open)) {
-            let tool = line.shared.map(|end| line.text.split_at(end));
+            let tool = line.shared.filter(|_| line.odd.is_none()).map(|end| line.text.split_at(end));
             let before = |tool| shared.iter().find(|(name, _)| *name == tool).map(|&(_, at)| at);
             if let Some((at, rest)) = tool.and_then(|(tool, rest)| Some((before(tool)?, rest))) {
                 calls[at].push(',');
                 calls[at].push_str(rest);
             } else {
                 shared.extend(tool.map(|(tool, _)| (tool, calls.len())));
-                calls.push(line.text.clone());
+                calls.push(ledger::told_line(&line.text, line.odd.as_ref().map(|(odd, _)| &**odd)));
             }
         }
         let unlisted = self.unlisted.iter().filter(|&&group| !is_open(group)).count();
@@ -172,8 +177,27 @@ impl Fit<'_, '_, '_> {
         self.left_out.ledger = self.listed.message(self.draft.language(), |group| selector.is_open(group));
     }
 
-    /// Lists what the model should know of what is left out, in at most `tokens`.
-    pub(super) fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
+    /// Returns the tokens for what stands out in the results of calls that are left out.
+    pub(super) fn odd_tokens(&self, selector: &Selector<'_>) -> f32 {
+        if !is_on(Mechanism::Classes) {
+            return 0.0;
+        }
+        let most = (self.room_beside_newest() * ODD_SHARE).min(MAX_ODD);
+        let closed = self.before_newest().rev().filter(|(position, _)| !selector.is_open(*position));
+        let said = closed.flat_map(|(_, group)| group.start..group.end).filter_map(|entry| self.odd_line(entry));
+        let mut tokens = 0.0;
+        for said in said {
+            tokens += self.line_tokens(&said);
+            if tokens >= most {
+                return most;
+            }
+        }
+        tokens
+    }
+
+    /// Lists what the model should know of what is left out, in at most `tokens`, and in `odd_tokens` what stands out in results;
+    /// returns the tokens of all.
+    pub(super) fn list(&mut self, selector: &mut Selector<'_>, tokens: f32, odd_tokens: f32) -> f32 {
         for line in self.listed.lines.iter().chain(&self.listed.concluded) {
             if !line.group.is_some_and(|group| selector.is_open(group)) {
                 selector.cover_text(&line.text);
@@ -182,8 +206,10 @@ impl Fit<'_, '_, '_> {
         let mut listed = Listed { left: tokens - LEDGER_FRAME, ..std::mem::take(&mut self.listed) };
         self.list_earlier_names(selector, &mut listed);
         self.list_calls(selector, &mut listed, tokens, f32::INFINITY);
+        let told = self.tell_odd(selector, &mut listed, odd_tokens, odd_tokens);
         self.list_all_names(selector, &mut listed);
         self.listed = listed;
+        tokens - self.listed.left + told
     }
 
     /// Returns the group of an entry.
@@ -203,7 +229,7 @@ impl Fit<'_, '_, '_> {
 
     /// Lists again, within what the budget leaves: without names that stay after all, with calls and names that were given
     /// up since.
-    pub(super) fn list_again(&mut self, selector: &mut Selector<'_>, tokens: f32) {
+    pub(super) fn list_again(&mut self, selector: &mut Selector<'_>, tokens: f32, odd_tokens: f32) {
         let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
             Some(mention) => selector.stays_named(mention),
@@ -218,10 +244,11 @@ impl Fit<'_, '_, '_> {
         let frame = if self.left_out.ledger.is_none() { LEDGER_FRAME } else { 0.0 };
         let room = (self.budget_tokens - self.tokens()).as_f32() - frame;
         self.list_calls(selector, &mut listed, tokens, room);
-        self.listed = listed;
+        self.listed = listed.clone();
         self.write_ledger(selector);
-        let mut listed = std::mem::take(&mut self.listed);
-        listed.left = listed.left.min((self.budget_tokens - self.tokens()).as_f32());
+        let room = (self.budget_tokens - self.tokens()).as_f32();
+        let told = self.tell_odd(selector, &mut listed, odd_tokens, room);
+        listed.left = listed.left.min(room - told);
         let names = listed.names.clone();
         self.list_all_names(selector, &mut listed);
         self.listed = listed;

@@ -1,5 +1,6 @@
 //! Lists calls: each that changed something, and look-ups as far as there is room.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::{CallLine, LEDGER_FRAME, Listed, MAX_TOO_LONG, MIN_NAME};
@@ -9,7 +10,10 @@ use crate::conversation::Group;
 use crate::message::Text;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
+use crate::text::elision;
 use crate::text::ledger;
+use crate::text::segments::Class;
+use crate::tools::{Effect, exit_code};
 
 /// Shares for lines of calls, (of a small room, of what is beyond that): for the last round, and for earlier changes of the
 /// room beside the newest group. The last is the least share for these of a small room.
@@ -17,6 +21,11 @@ const LITTLE_ROOM: f32 = 4_096.0;
 const LAST_ROUND_SHARE: (f32, f32) = (0.6, 0.25);
 const CHANGES_SHARE: (f32, f32) = (0.6, 0.1);
 const LEAST_CHANGES: f32 = 0.25;
+
+/// Most parts of a result that stand out, for these to be told, and most characters of all and bytes of one.
+const MOST_ODD: usize = 8;
+const MAX_ODD_CHARS: usize = 120;
+const MAX_ODD_BYTES: usize = 500;
 
 /// Share of the ledger for names beside calls.
 const NAMES_SHARE: f32 = 0.25;
@@ -77,7 +86,7 @@ impl Fit<'_, '_, '_> {
         }
         let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
         let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
-        Some(CallLine { group, entry, text, tokens, shared: Some(tool.len()) })
+        Some(CallLine { group, entry, text, tokens, shared: Some(tool.len()), odd: None })
     }
 
     /// Returns the ledger line of the call that an entry answers.
@@ -118,7 +127,14 @@ impl Fit<'_, '_, '_> {
                 left -= tokens;
                 if left >= 0.0 {
                     let text = text.clone();
-                    self.listed.lines.push(CallLine { group: None, entry: *entry, text, tokens, shared: None });
+                    self.listed.lines.push(CallLine {
+                        group: None,
+                        entry: *entry,
+                        text,
+                        tokens,
+                        shared: None,
+                        odd: None,
+                    });
                     continue;
                 }
             }
@@ -127,6 +143,51 @@ impl Fit<'_, '_, '_> {
         }
         self.listed.lines.reverse();
         self.listed.lines.sort_by_key(|line| line.entry);
+    }
+
+    /// Puts what stands out in its result behind the line of a call that is left out, newest first: in at most `tokens` with what stands
+    /// there already, `room` of them new. Returns the tokens of the new.
+    pub fn tell_odd(&self, selector: &mut Selector<'_>, listed: &mut Listed, mut tokens: f32, room: f32) -> f32 {
+        let lines = listed.older.iter_mut().chain(&mut listed.lines);
+        let mut lines: Vec<&mut CallLine> =
+            lines.filter(|line| line.group.is_some_and(|group| !selector.is_open(group))).collect();
+        lines.sort_by_key(|line| Reverse(line.entry));
+        let mut told = 0.0;
+        for line in lines {
+            let said = if line.odd.is_none() { self.odd_line(line.entry) } else { None };
+            if let Some(said) = said {
+                let more = self.line_tokens(&said);
+                if more <= tokens && told + more <= room {
+                    told += more;
+                    selector.cover_text(&said);
+                    line.odd = Some((said, more));
+                }
+            }
+            tokens -= line.odd.as_ref().map_or(0.0, |(_, tokens)| *tokens);
+        }
+        told
+    }
+
+    /// Returns what stands out in the few parts of a result that do, failures first. What was looked up can be looked up again.
+    pub fn odd_line(&self, entry: usize) -> Option<String> {
+        let tool = Effect::of(self.draft.call(entry)?.name.as_ref()?.as_str());
+        let block = self.candidates.partition_point(|candidate| candidate.entry < entry);
+        if matches!(tool, Effect::ReadsFile | Effect::LooksUp) || self.candidates.get(block)?.entry != entry {
+            return None;
+        }
+        let analysis = self.before[block].analysis.as_ref()?;
+        let odd = || analysis.byte_ranges().filter(|(part, _)| part.class.stands_out());
+        if odd().take(MOST_ODD + 1).count() > MOST_ODD {
+            return None;
+        }
+        let of = |is_error: bool| odd().filter(move |(part, _)| (part.class == Class::Error) == is_error);
+        let said = of(true).chain(of(false)).map(|(_, range)| {
+            let said = &self.before(block)[range];
+            said[..said.floor_char_boundary(MAX_ODD_BYTES)].trim()
+        });
+        // The line of a call says it already.
+        let said: Vec<&str> = said.filter(|said| exit_code(said).is_none()).collect();
+        Some(ledger::on_one_line(&said.join(" / "), MAX_ODD_CHARS)).filter(|said| elision::can_show(said))
     }
 
     /// Lists the calls of `tiers` in at most `left` tokens, newest first, of which look-ups leave some to others; returns what is left.
@@ -176,7 +237,14 @@ impl Fit<'_, '_, '_> {
                 let tokens = self.line_tokens(&text);
                 if left - tokens >= keeps {
                     left -= tokens;
-                    self.listed.lines.push(CallLine { group: Some(group), entry, text, tokens, shared: None });
+                    self.listed.lines.push(CallLine {
+                        group: Some(group),
+                        entry,
+                        text,
+                        tokens,
+                        shared: None,
+                        odd: None,
+                    });
                     continue;
                 }
                 left = left.min(keeps);
