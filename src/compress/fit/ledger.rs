@@ -70,6 +70,12 @@ pub(super) struct CallLine {
     odd: Option<(String, f32)>,
 }
 
+impl CallLine {
+    fn new(group: Option<usize>, entry: usize, text: String, tokens: f32) -> Self {
+        Self { group, entry, text, tokens, shared: None, odd: None }
+    }
+}
+
 /// A name in a ledger.
 #[derive(Clone)]
 pub(super) struct Name {

@@ -86,7 +86,7 @@ impl Fit<'_, '_, '_> {
         }
         let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
         let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
-        Some(CallLine { group, entry, text, tokens, shared: Some(tool.len()), odd: None })
+        Some(CallLine { shared: Some(tool.len()), ..CallLine::new(group, entry, text, tokens) })
     }
 
     /// Returns the ledger line of the call that an entry answers.
@@ -127,14 +127,7 @@ impl Fit<'_, '_, '_> {
                 left -= tokens;
                 if left >= 0.0 {
                     let text = text.clone();
-                    self.listed.lines.push(CallLine {
-                        group: None,
-                        entry: *entry,
-                        text,
-                        tokens,
-                        shared: None,
-                        odd: None,
-                    });
+                    self.listed.lines.push(CallLine::new(None, *entry, text, tokens));
                     continue;
                 }
             }
@@ -237,14 +230,7 @@ impl Fit<'_, '_, '_> {
                 let tokens = self.line_tokens(&text);
                 if left - tokens >= keeps {
                     left -= tokens;
-                    self.listed.lines.push(CallLine {
-                        group: Some(group),
-                        entry,
-                        text,
-                        tokens,
-                        shared: None,
-                        odd: None,
-                    });
+                    self.listed.lines.push(CallLine::new(Some(group), entry, text, tokens));
                     continue;
                 }
                 left = left.min(keeps);

@@ -87,14 +87,7 @@ impl Fit<'_, '_, '_> {
             if tokens <= left {
                 left -= tokens;
                 selector.reserve(tokens);
-                self.listed.concluded.push(CallLine {
-                    group: Some(group),
-                    entry,
-                    text,
-                    tokens,
-                    shared: None,
-                    odd: None,
-                });
+                self.listed.concluded.push(CallLine::new(Some(group), entry, text, tokens));
             }
         }
     }
