@@ -243,6 +243,10 @@ impl Documents {
             }
             let author = of.author;
             let is_said = matches!(author, Author::User | Author::Assistant);
+            if author == Author::User && of.message < question && cuts_of.is_some() && has(&of.analysis.terms).is_some()
+            {
+                meant.extend(self.results_for(draft, document).into_iter().map(|result| (result, Vec::new())));
+            }
             if of.stays || of.message == question {
                 continue;
             }
@@ -306,6 +310,18 @@ impl Documents {
             }
             self.asked_for.extend((0..analysis.parts.len()).map(|part| (block, part)));
         }
+    }
+
+    /// Returns the results of the few calls that were made for what the user says in a document, if they are short: what was asked for may
+    /// be in the request alone. O(documents of the turn).
+    fn results_for(&self, draft: &Draft<'_, '_>, document: usize) -> Vec<usize> {
+        let turn = (document + 1..self.documents.len()).take_while(|&of| self.documents[of].author != Author::User);
+        let results: Vec<usize> = turn.filter(|&of| self.documents[of].author == Author::Result).collect();
+        let is_short = |&of: &usize| {
+            let Place { entry, piece, .. } = self.places[of];
+            draft.entries[entry].pieces[piece].tokens <= WHOLE_TOKENS
+        };
+        if results.len() <= MOST_MEANT && results.iter().all(is_short) { results } else { Vec::new() }
     }
 
     /// Finds what the user said later with a rare term of what they said that is asked for, and puts it first: "Bea does it, Ann has no
