@@ -201,10 +201,13 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
             shortest: candidate.floor.as_f32(),
             weight: candidate.weight,
             mark: FIRST_MARK,
-            is_bundle: self.draft.entries[entry].role == Role::User
-                && !self.draft.is_result(entry)
-                && tokens <= WHOLE_TOKENS
-                && document.is_some_and(|(_, form)| matches!(form, Form::Outlined | Form::Stated)),
+            is_bundle: tokens <= WHOLE_TOKENS
+                && document.is_some_and(|(document, form)| {
+                    let is_mail = || self.documents.documents[document].analysis.is_mail();
+                    let is_users = self.draft.entries[entry].role == Role::User;
+                    let may_be = if self.draft.is_result(entry) { is_mail() } else { is_users };
+                    may_be && matches!(form, Form::Outlined | Form::Stated)
+                }),
             answer: None,
         });
     }

@@ -478,10 +478,17 @@ impl<'s> Selector<'s> {
     }
 
     fn push_group(&self, group: usize, queue: &mut Queue) {
-        if !self.is_open[group] {
+        // Of a mail its frame alone says nothing.
+        if !self.is_open[group] && !self.blocks(group).any(|block| self.is_mail(block)) {
             self.push(Choice::Group(index(group)), queue);
         }
         self.push_units(group, queue);
+    }
+
+    /// Returns whether a block is a result that is taken whole.
+    pub fn is_mail(&self, block: usize) -> bool {
+        let Block { is_bundle, document, .. } = self.blocks[block];
+        is_bundle && document.is_some_and(|document| self.document(document).author == Author::Result)
     }
 
     fn push_units(&self, group: usize, queue: &mut Queue) {

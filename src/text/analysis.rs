@@ -142,6 +142,11 @@ impl Analysis {
         self.segments.as_ref().is_some_and(Segments::is_material)
     }
 
+    /// Returns whether it is one mail with its headers.
+    pub fn is_mail(&self) -> bool {
+        self.segments.as_ref().is_some_and(Segments::is_mail)
+    }
+
     /// Returns the rows of a list, to be compared with those of others.
     pub fn rows(&self) -> Option<&Rows> {
         self.rows.as_ref()

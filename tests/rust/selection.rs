@@ -812,3 +812,64 @@ fn what_is_remembered_of_a_fit_decides_nothing() {
     }
     assert!(text(&fit(&other, 20)).contains("db-18") && !text(&fit(&other, 20)).contains("db-17"));
 }
+
+/// Sentences of everyday life, none twice.
+fn news(i: usize) -> String {
+    const WHO: [&str; 7] =
+        ["The plumber", "A cousin", "Our teacher", "The choir", "Her brother", "The baker", "Old Mrs Hill"];
+    const DOES: [&str; 5] = ["has painted", "forgot", "is looking for", "wants to sell", "photographed"];
+    const WHAT: [&str; 6] =
+        ["the green fence", "a wooden ladder", "two rackets", "an old sofa", "the cellar door", "some pears"];
+    const WHERE: [&str; 4] = ["behind the station", "before breakfast", "at the flea market", "in the rain"];
+    format!("{} {} {} {}.", WHO[i % 7], DOES[i % 5], WHAT[i % 6], WHERE[i / 7 % 4])
+}
+
+#[test]
+fn a_mail_stays_whole_or_goes_and_one_with_a_date_and_a_code_stays() {
+    const DEADLINE: &str = "If we have not received form EAJ3Q8 by 12 November, your application lapses.";
+    let mail = |i: usize| {
+        let body: Vec<String> =
+            (0..6).map(|k| if (i, k) == (9, 2) { DEADLINE.to_owned() } else { news(i * 6 + k) }).collect();
+        let (name, body) = (["Lena Kim", "Omar Silva", "Tom Haddad"][i % 3], body.join(" "));
+        format!(
+            "From: {name} <{i}@mail.example>\nDate: 2 May 2026\nSubject: Greetings\n\n{body}\n\n-- \n{name} | Tel. +49 30 4853{i}\n"
+        )
+    };
+    let steps: Vec<(&str, String, String)> =
+        (0..50).map(|i| ("read_mail", format!(r#"{{"id": "m{i}"}}"#), mail(i))).collect();
+    let steps: Vec<_> = steps.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
+    let messages = conversation(&steps, "Was there a deadline in any of them?");
+    for percent in [10, 25, 50] {
+        let short = fit(&messages, percent);
+        assert!(text(&short).contains(DEADLINE), "{percent} %");
+        let shown = short.iter().filter(|message| message.role == Role::Tool).flat_map(Owned::texts);
+        for mail in shown.filter(|mail| mail.contains("From: ")) {
+            assert!((0..300).any(|i| mail.contains(&news(i))) || mail.contains(DEADLINE), "{percent} %: {mail}");
+        }
+    }
+}
+
+#[test]
+fn a_result_is_found_by_what_the_user_asked_for() {
+    let page =
+        "Cube Kid 240, alloy frame, seven gears, weighs 9.4 kg. Delivery in a week. It is 329 euros with the lights.";
+    let mut messages = vec![Owned::new(Role::User, "Hello.")];
+    for i in 0..60 {
+        let (asked, printed) = match i {
+            12 => ("What does the blue bicycle for Nils cost?".to_owned(), page.to_owned()),
+            _ => (
+                format!("Look up walk number {i} for me."),
+                (0..6).map(|k| news(i * 6 + k)).collect::<Vec<_>>().join(" "),
+            ),
+        };
+        let id = format!("c{i}");
+        messages.push(Owned::new(Role::User, asked));
+        messages.push(Owned::calling(&[&id], "web_fetch", &format!(r#"{{"url": "https://site.example/{i}"}}"#)));
+        messages.push(Owned::result(&id, "web_fetch", printed));
+        messages.push(Owned::new(Role::Assistant, "There it is."));
+    }
+    messages.push(Owned::new(Role::User, "How much was the blue bicycle for Nils?"));
+    for percent in [10, 25, 50] {
+        assert!(text(&fit(&messages, percent)).contains("329 euros"), "{percent} %");
+    }
+}

@@ -167,8 +167,8 @@ impl Selector<'_> {
             worth += self.unit_worth(unit);
             tokens += self.units[unit].tokens;
         }
-        // A message is relevant as a whole, however it is split.
-        let parts = count(self.ranges[block].len());
+        // A message is relevant as a whole, however it is split; a mail in as many parts as are.
+        let parts = if self.is_mail(block) { 1.0 } else { count(self.ranges[block].len()) };
         (worth / parts, if self.taken[block] == 0 { tokens - self.blocks[block].shortest } else { tokens - GAP })
     }
 

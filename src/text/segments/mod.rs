@@ -152,6 +152,8 @@ pub struct Segments {
     kind: Kind,
     /// Whether most lines repeat the shapes of others.
     has_pattern: bool,
+    /// Whether it is one mail with its headers.
+    is_mail: bool,
     pieces: Vec<Span>,
     parents: Parents,
     tree: Option<Tree>,
@@ -176,7 +178,10 @@ impl Segments {
         let text = addressable(text);
         if let Some((tree, pieces, parents)) = json::tree(text) {
             let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
-            return (Self { kind: Kind::Json, has_pattern: false, pieces, parents, tree: Some(tree) }, terms);
+            return (
+                Self { kind: Kind::Json, has_pattern: false, is_mail: false, pieces, parents, tree: Some(tree) },
+                terms,
+            );
         }
         let form = detect::form(text);
         let mut units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
@@ -231,11 +236,11 @@ impl Segments {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }
-        for part in if form.says == Says::Prose { prose::figured(text, &units) } else { Vec::new() } {
+        let of_mail = if is_unstructured { mail::quiet(text, &units, &mut classes) } else { Vec::new() };
+        let is_mail = !of_mail.is_empty();
+        let is_prose = form.says == Says::Prose || is_mail;
+        for part in if is_prose { prose::figured(text, &units, &classes, is_mail) } else { Vec::new() } {
             classes[part] = classes[part].or(Class::Outlier);
-        }
-        if is_unstructured {
-            mail::quiet(text, &units, &mut classes);
         }
         if form.kind != Kind::Diff {
             marked::class(text, &units, &mut classes);
@@ -267,13 +272,15 @@ impl Segments {
             starts.extend(groups.iter().map(|group| group.heading.start));
             headed.extend(groups);
         }
+        starts.extend(of_mail.iter().flat_map(|mail| [mail.heading.start, mail.heading.end]));
+        headed.extend(of_mail);
         let pieces = units::join(text, &units, &classes, cuts, &starts);
         // Every piece ends with a unit.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Span| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
         terms.ends = pieces.iter().map(end).collect();
         let parents = Parents::of(text, &units, &pieces, &form, &named, &headed);
-        (Self { kind: form.kind, has_pattern, pieces, parents, tree: None }, terms)
+        (Self { kind: form.kind, has_pattern, is_mail, pieces, parents, tree: None }, terms)
     }
 
     /// Returns the kind of the text.
@@ -284,6 +291,11 @@ impl Segments {
     /// Returns whether a program wrote it rather than a person: by its kind, or because its lines repeat each other's shapes.
     pub fn is_material(&self) -> bool {
         self.has_pattern || matches!(self.kind, Kind::Log | Kind::Json | Kind::Table | Kind::Search)
+    }
+
+    /// Returns whether it is one mail with its headers.
+    pub fn is_mail(&self) -> bool {
+        self.is_mail
     }
 
     /// Returns the pieces in the order of the text.
