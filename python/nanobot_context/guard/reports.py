@@ -116,16 +116,18 @@ class Reports:
     def reads_less(self, messages: list[Any], theirs: int) -> bool:
         """Return whether a prompt was read as less than the last one, of which it has most.
 
-        Reasoning may have been left out by the server's template, so where there is any: no.
+        Reasoning may have been left out by the server's template, so where there is any: no. Nor
+        where a picture went, which has tokens and no characters.
         """
         last = self._last
         if not (self.are_of_all and theirs < last.theirs * AS_BEFORE):
             return False
-        shared = last.shared(messages)
-        if not shared or any(message.keys() & THOUGHTS for message in (*last.messages, *messages)):
+        gone, new = self._parting(messages)
+        thinks = any(message.keys() & THOUGHTS for message in (*last.messages, *messages))
+        if not (gone or new) or thinks or not all(map(_is_text, gone)):
             return False
-        gone, new = characters(last.messages[shared:]), characters(messages[shared:])
-        return gone <= new and theirs < (last.theirs - gone) * AS_BEFORE
+        tokens = characters(gone)
+        return tokens <= characters(new) and theirs < (last.theirs - tokens) * AS_BEFORE
 
     def grows_little(self, messages: list[Any], theirs: int) -> bool:
         """Return whether a prompt that goes on from the last one was read as hardly longer."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nanobot_context.guard import configured
+from nanobot_context.guard.reports import Reports
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.config import address_of, nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
@@ -244,6 +245,30 @@ def test_who_reads_the_same_of_a_longer_prompt_reads_no_more() -> None:
     assert not found.reads_no_more("mistral-7b", 16_384, 12_040)
     assert not found.reads_no_more("mistral-7b", 16_400, 12_100)
     assert found.reads_no_more("mistral-7b", 16_384, 12_100)
+
+
+@pytest.mark.parametrize("went", ["a picture", "words"])
+def test_a_prompt_that_lost_a_picture_was_read_whole(went: str) -> None:
+    reports = Reports()
+    talk: list[dict[str, Any]] = [{"role": "system", "content": "Be brief. " * 2_000}]
+
+    def read(messages: list[dict[str, Any]], *, pictures: int = 0) -> int:
+        return sum(len(str(message["content"])) for message in messages) // 4 + 1_600 * pictures
+
+    for turn in range(4):
+        talk += [
+            {"role": "user", "content": f"What for day {turn}?"},
+            {"role": "assistant", "content": "You could take a walk. " * 20},
+        ]
+        reports.add(talk, read(talk))
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    shown: Any = [{"type": "text", "text": "Look."}, image] if went == "a picture" else "Look."
+    reports.add([*talk, {"role": "user", "content": shown}], read(talk, pictures=1))
+    behind = [*talk, {"role": "user", "content": "Look.\n[image: /media/a.png]"}]
+    behind += [{"role": "assistant", "content": "Nice."}, {"role": "user", "content": "And then?"}]
+    assert reports.are_of_all
+    # Of words so much less is not read unless they were cut.
+    assert reports.reads_less(behind, read(behind)) is (went == "words")
 
 
 def test_what_was_refused_without_a_number_is_not_below_what_was_accepted() -> None:
