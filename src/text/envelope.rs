@@ -197,7 +197,7 @@ fn address(text: &str) -> Option<usize> {
     let word = near.split_whitespace().next()?;
     let is_name = |name: &str| name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let end = match word.as_bytes()[0] {
-        b'[' => near.find(']').map(|end| end + 1).filter(|&end| !near[end..].starts_with('(')).map(|end| {
+        b'[' => closing(near).filter(|&end| !near[end..].starts_with('(')).map(|end| {
             // "[Lena]: [Reply to Omar: hi]"
             end + usize::from(near[end..].starts_with(": "))
         }),
@@ -207,9 +207,40 @@ fn address(text: &str) -> Option<usize> {
         _ => None,
     }?;
     let (rest, first) = (&text[end..], text.as_bytes()[0]);
+    // "[image: /media/a.jpg]"
+    let is_attachment = |line: &str| closing(line.trim()) == Some(line.trim().len());
     let is_log = !line[end..].trim().is_empty()
-        && rest.split_once('\n').is_some_and(|(_, next)| next.trim_start().as_bytes().first() == Some(&first));
+        && rest
+            .lines()
+            .nth(1)
+            .is_some_and(|next| next.trim_start().as_bytes().first() == Some(&first) && !is_attachment(next));
     (!rest.trim().is_empty() && !is_log).then_some(end)
+}
+
+/// Returns the end of the brackets with which a text begins, of others in them, too. O(bytes).
+pub fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.bytes().enumerate() {
+        match c {
+            b'[' => depth += 1,
+            b']' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return (at > 0).then_some(at + 1);
+        }
+    }
+    None
+}
+
+/// Returns the end of what others said in a thread before the message to the bot, which nanobot puts before it.
+///
+/// Source: nanobot 0.2.2 to 0.3.5, `SlackChannel` and `MattermostChannel`.
+pub fn thread_context(text: &str) -> Option<usize> {
+    const OPENS: &str = "thread context before this mention:\n";
+    const ENDS: &str = "\n\nCurrent message:\n";
+    let opens = text[..text.floor_char_boundary(NEAR_BYTES)].find(OPENS)?;
+    text[opens..].find(ENDS).map(|end| opens + end + ENDS.len())
 }
 
 /// Returns whether a word is or begins a tag or a mention: `<@U123>`, `<user`, `<message>`.
@@ -302,6 +333,7 @@ mod tests {
             "3 < 5 holds",
             "42 things",
             "[10:42] lost\n[10:43] found",
+            "[10:42] lost [a]\n[10:43] found [b]",
             "10:42 lost\n10:43 found",
             "@ noon",
             "[nothing else]",

@@ -52,6 +52,9 @@ const FORWARDS: &[u8] = "[-BbFfWw转".as_bytes();
 /// What a label in brackets names whose text follows, in lower case: "[file: house.txt]", "[OCR]".
 const LABELS: [&str; 10] = ["file", "document", "attachment", "attached", "quote", "ocr", "page", "url", "pdf", "文件"];
 
+/// How a channel begins what a reply quotes, in lower case. Source: nanobot 0.1.4 to 0.3.5, `TelegramChannel`, `FeishuChannel` and others.
+const REPLIED: &str = "[reply to";
+
 /// Tags in which a user writes for the model; all others are around what was pasted.
 const OF_USER: [&str; 16] = [
     "rule",
@@ -169,8 +172,9 @@ pub fn of_others(text: &str) -> Vec<Range<usize>> {
     let body = text.trim_end();
     let mut handed =
         Handed { text, last_gap: body.rfind("\n\n"), is_asked: body.ends_with(['?', '？']), searches: MAX_SEARCHES };
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut at = 0;
+    let thread = envelope::thread_context(text);
+    let mut found: Vec<Range<usize>> = Vec::from_iter(thread.map(|end| 0..end));
+    let mut at = thread.unwrap_or_default();
     while let Some(line) = lines(&text[at..]).next() {
         let range = at..at + line.len();
         at = range.end;
@@ -223,6 +227,7 @@ impl<'t> Handed<'t> {
         }
         match first {
             b'^' if points_up(&lower()) => Some(0..line.start),
+            b'[' if lower().starts_with(REPLIED) => self.replied(said, line).map(|end| line.start..end),
             b'[' => self.labelled(&lower(), line.end).map(|end| line.start..end),
             b'<' => self.tagged(said, line.end).map(|end| line.start..end),
             b'"' | b'\'' => {
@@ -252,6 +257,18 @@ impl<'t> Handed<'t> {
         }
         let close = format!("</{name}>");
         self.behind(at)?.find(&close).map(|end| at + end + close.len())
+    }
+
+    /// Returns the end of what a reply quotes in brackets over several lines, which `said` begins.
+    fn replied(&mut self, said: &str, line: &Range<usize>) -> Option<usize> {
+        if envelope::closing(said).is_some() {
+            return None;
+        }
+        let opens = line.start + self.text[line.clone()].find(said)?;
+        let behind = self.behind(opens)?;
+        let near = &behind[..behind.floor_char_boundary(MAX_QUOTATION_BYTES)];
+        let end = opens + envelope::closing(near)?;
+        Some(self.text[end..].find('\n').map_or(self.text.len(), |line| end + line + 1))
     }
 
     /// Returns the end of what stands behind a label in brackets: its closing label, or the end of the paragraph.

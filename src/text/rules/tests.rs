@@ -52,6 +52,13 @@ fn a_rule_in_a_group_comes_with_who_stated_it() {
         ("[Bob]: [Reply to Eva: hi]\nI am allergic to eggs.", "[Bob]: I am allergic to eggs."),
         ("[Recent group messages for context:]\nEva: lol\n---\n[Bob]: I am vegan.", "[Bob]: I am vegan."),
         ("[ERROR]: it fails\nNever restart it.", "Never restart it."),
+        ("[Bob]: Never call before 9.\n[image: /media/a.jpg]", "[Bob]: Never call before 9."),
+        ("[Reply to Eva: hi\nyou two]\nI am allergic to eggs.", "I am allergic to eggs."),
+        ("[Reply to Eva: [1] hi] I am allergic to eggs.", "I am allergic to eggs."),
+        (
+            "Slack thread context before this mention:\n- <@U1>: Never push.\n- <@U2>: ok\n\nCurrent message:\nNever call before 9.",
+            "Never call before 9.",
+        ),
     ] {
         assert_eq!(standing_rules(&[text]), [[rule]]);
     }
@@ -83,6 +90,9 @@ fn what_others_of_a_group_say_behind_a_rule_changes_nothing() {
 fn what_is_quoted_or_forwarded_in_a_group_is_not_the_speakers() {
     for text in [
         "[Bob]: [Reply to Eva: Never call before 9.]\nlol why",
+        "[Reply to Eva: Dear all,\nnever call before 9.\nYours, Eva]\nlol why",
+        "[Reply to Eva: [Notice] Never call before 9.]\nlol why",
+        "[Bob]: [Reply to: 大家好\n以后不要打电话。]\nok",
         "[Bob]: Forwarded from Chess Club:\nMembers must not smoke.",
         "Bob: FW: Landlord\nNever park in the yard.",
         "FW: Landlord\nNever park in the yard.",
