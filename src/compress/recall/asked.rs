@@ -51,7 +51,9 @@ impl Terms {
                 let is_of_clock = text[..start].ends_with(':') || text[start + digits..].starts_with(':');
                 let is_short = kind == TermKind::Part && (1..=MAX_PIECE_DIGITS).contains(&digits);
                 // Nor does that of "March 25", which is a name of its own.
-                let is_piece = is_short && (is_of_clock || !spellings(text, start).is_empty());
+                let begins_date = || !spellings(text, start).is_empty() && has(&text[start..start + digits], term);
+                let is_of_date = || text[..start].ends_with('月') || begins_date();
+                let is_piece = is_short && (is_of_clock || is_of_date());
                 let asks = names_one(term) && !terms.contains(&term) && !is_piece;
                 terms.extend(asks.then_some(term));
             });
@@ -129,6 +131,11 @@ impl Terms {
     }
 }
 
+/// Returns whether a text has a term.
+fn has(text: &str, term: ShortTerm) -> bool {
+    bits_of(&[term], text) != 0
+}
+
 fn bits_of(terms: &[ShortTerm], text: &str) -> u128 {
     let mut bits = 0;
     scan(text, |term, _| {
@@ -145,4 +152,18 @@ pub(super) const OF_PAIR: f32 = 0.5;
 fn latin(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
     words.filter(|_| text.contains(is_han))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_asks_however_it_is_written_and_its_day_does_not() {
+        for question in ["What's on on 15 October?", "Was steht am 15. Oktober an?", "10月15日有什么安排?"] {
+            let terms = Terms::of(question, true);
+            assert_ne!(terms.bits_of(r#"{"title": "Choir", "start": "2026-10-15T09:45"}"#), 0, "{question}");
+            assert_eq!(terms.bits_of("GET /items/15"), 0, "{question}");
+        }
+    }
 }
