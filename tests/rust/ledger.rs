@@ -68,27 +68,27 @@ fn calls_that_changed_something_are_listed_with_how_they_ended() {
 
 #[test]
 fn the_line_of_a_command_says_what_stood_out_in_its_output() {
-    let printed = |i: usize| {
+    let printed = |i: usize, odd: &str| {
         let usual = |k| format!("  ok  test_part_{k:02} of suite {i:02} in {} ms", 3 + k % 5);
-        let odd = format!("  not ok  test_cart_{i:02} expected 200 got 418\n");
-        [lines(40, usual), odd, lines(30, usual)].concat()
+        [lines(40, usual), odd.to_owned(), lines(30, usual)].concat()
     };
-    let runs = |tool, key: &str| -> Vec<(&str, String, String)> {
-        (0..60).map(|i| (tool, format!(r#"{{"{key}": "suite-{i}"}}"#), printed(i))).collect()
-    };
-    let told = |(tool, key)| {
-        let runs = runs(tool, key);
+    let told = |tool: &str, key: &str, odd: &dyn Fn(usize) -> String| -> Vec<String> {
+        let run = |i| (tool, format!(r#"{{"{key}": "suite-{i}"}}"#), printed(i, &odd(i)));
+        let runs: Vec<(&str, String, String)> = (0..60).map(run).collect();
         let runs: Vec<_> = runs.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
         let messages = conversation(&runs, "Go on.");
         let short = fit(&messages, 3);
         assert!(tokens(&short) <= percent_of(&messages, 3));
-        let ledger = ledger(&short).unwrap();
-        let lines = ledger.lines().filter(|line| line.contains(" → "));
-        let line = |i: usize| format!("- {tool} suite-{i} → not ok test_cart_{i:02} expected 200 got 418");
-        lines.filter(|told| (0..60).any(|i| line(i) == *told)).count()
+        ledger(&short).unwrap().lines().filter(|line| line.contains('→')).map(str::to_owned).collect()
     };
-    assert!(told(("exec", "command")) > 5);
-    assert_eq!(told(("read_file", "path")), 0, "it can be read again");
+    let odd = |i: usize| format!("  not ok  test_cart_{i:02} expected 200 got 418\n");
+    let shown = told("exec", "command", &odd);
+    assert!(shown.len() > 5, "{shown:?}");
+    let line = |i: usize| format!("- exec suite-{i} → not ok test_cart_{i:02} expected 200 got 418");
+    assert!(shown.iter().all(|shown| (0..60).any(|i| line(i) == *shown)), "{shown:?}");
+    // It can be read again; and nothing stood out.
+    assert_eq!(told("read_file", "path", &odd), [""; 0]);
+    assert_eq!(told("exec", "command", &|_| String::new()), [""; 0]);
 }
 
 #[test]

@@ -180,7 +180,8 @@ impl Fit<'_, '_, '_> {
         });
         // The line of a call says it already.
         let said: Vec<&str> = said.filter(|said| exit_code(said).is_none()).collect();
-        Some(ledger::on_one_line(&said.join(" / "), MAX_ODD_CHARS)).filter(|said| elision::can_show(said))
+        let said = ledger::on_one_line(&said.join(" / "), MAX_ODD_CHARS);
+        Some(said).filter(|said| !said.is_empty() && elision::can_show(said))
     }
 
     /// Lists the calls of `tiers` in at most `left` tokens, newest first, of which look-ups leave some to others; returns what is left.
