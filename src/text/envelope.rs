@@ -212,7 +212,8 @@ fn address(text: &str) -> Option<usize> {
     let is_log = !line[end..].trim().is_empty()
         && rest
             .lines()
-            .nth(1)
+            .skip(1)
+            .find(|line| !line.trim().is_empty())
             .is_some_and(|next| next.trim_start().as_bytes().first() == Some(&first) && !is_attachment(next));
     (!rest.trim().is_empty() && !is_log).then_some(end)
 }
@@ -235,7 +236,7 @@ pub fn closing(text: &str) -> Option<usize> {
 
 /// Returns the end of what others said in a thread before the message to the bot, which nanobot puts before it.
 ///
-/// Source: nanobot 0.2.2 to 0.3.5, `SlackChannel` and `MattermostChannel`.
+/// Source: nanobot 0.1.5.post3 to 0.3.5, `SlackChannel`, from 0.3.0 on `MattermostChannel`, too.
 pub fn thread_context(text: &str) -> Option<usize> {
     const OPENS: &str = "thread context before this mention:\n";
     const ENDS: &str = "\n\nCurrent message:\n";
@@ -333,7 +334,7 @@ mod tests {
             "3 < 5 holds",
             "42 things",
             "[10:42] lost\n[10:43] found",
-            "[10:42] lost [a]\n[10:43] found [b]",
+            "[10:42] lost [a]\n\n[10:43] found [b]",
             "10:42 lost\n10:43 found",
             "@ noon",
             "[nothing else]",

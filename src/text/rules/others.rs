@@ -52,7 +52,7 @@ const FORWARDS: &[u8] = "[-BbFfWw转".as_bytes();
 /// What a label in brackets names whose text follows, in lower case: "[file: house.txt]", "[OCR]".
 const LABELS: [&str; 10] = ["file", "document", "attachment", "attached", "quote", "ocr", "page", "url", "pdf", "文件"];
 
-/// How a channel begins what a reply quotes, in lower case. Source: nanobot 0.1.4 to 0.3.5, `TelegramChannel`, `FeishuChannel` and others.
+/// How a channel begins what a reply quotes, in lower case. Source: nanobot 0.1.4.post5 to 0.3.5, `TelegramChannel`, `FeishuChannel`.
 const REPLIED: &str = "[reply to";
 
 /// Tags in which a user writes for the model; all others are around what was pasted.
