@@ -44,7 +44,7 @@ FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW)
 WHEEL_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs plays rust-tests examples test test-fast matrix check lint lint-rust lint-python lint-examples fuzz coverage demo bench eval train docs
+.PHONY: help setup build wheel envs plays examples test test-fast matrix check lint lint-rust lint-python lint-examples fuzz coverage demo bench eval train docs
 .PHONY: requirements clean
 
 help:
@@ -124,11 +124,9 @@ examples: setup build
 ## Tests ##############################################################################################################
 
 # What `make test` needs before its first test.
-ready: setup build plays rust-tests examples $(VENV)/.vocabularies.stamp $(VENV)/.agents.stamp $(VENV)/.docs.stamp
+ready: setup build plays examples $(VENV)/.vocabularies.stamp $(VENV)/.agents.stamp $(VENV)/.docs.stamp
 	@scripts/install_test_tools.sh
 	@scripts/install_chromium.sh
-
-rust-tests: setup
 	cargo test --locked --no-run
 
 # Each file of tests is run by one of the processes. They wait for servers, locks and disks nearly half of the time: three for two cores.
