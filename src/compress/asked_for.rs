@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
 
-use crate::message::Role;
+use crate::message::{Role, Text};
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
 use crate::text::analysis::{Analysis, Form};
@@ -245,7 +245,7 @@ impl Documents {
             let is_said = matches!(author, Author::User | Author::Assistant);
             if author == Author::User && of.message < question && cuts_of.is_some() && has(&of.analysis.terms).is_some()
             {
-                meant.extend(self.results_for(draft, document).into_iter().map(|result| (result, Vec::new())));
+                meant.extend(self.result_for(draft, document).map(|result| (result, Vec::new())));
             }
             if of.stays || of.message == question {
                 continue;
@@ -312,16 +312,21 @@ impl Documents {
         }
     }
 
-    /// Returns the results of the few calls that were made for what the user says in a document, if they are short: what was asked for may
-    /// be in the request alone. O(documents of the turn).
-    fn results_for(&self, draft: &Draft<'_, '_>, document: usize) -> Vec<usize> {
+    /// Returns the last result of the few calls that were made for what the user says in a document, if it is short: what was asked for
+    /// may be in the request alone. O(documents of the turn).
+    fn result_for(&self, draft: &Draft<'_, '_>, document: usize) -> Option<usize> {
         let turn = (document + 1..self.documents.len()).take_while(|&of| self.documents[of].author != Author::User);
         let results: Vec<usize> = turn.filter(|&of| self.documents[of].author == Author::Result).collect();
-        let is_short = |&of: &usize| {
-            let Place { entry, piece, .. } = self.places[of];
-            draft.entries[entry].pieces[piece].tokens <= WHOLE_TOKENS
+        let last = *results.last().filter(|_| results.len() <= MOST_MEANT)?;
+        let Place { entry, piece, .. } = self.places[last];
+        let called = |entry: usize| {
+            let call = draft.call(entry)?;
+            Some((call.name.as_ref()?.as_str(), call.arguments.as_ref().map_or("", Text::as_str)))
         };
-        if results.len() <= MOST_MEANT && results.iter().all(is_short) { results } else { Vec::new() }
+        // A later result of the same call replaces it.
+        let is_replaced =
+            self.places[last + 1..].iter().any(|place| place.entry > entry && called(place.entry) == called(entry));
+        (draft.entries[entry].pieces[piece].tokens <= WHOLE_TOKENS && !is_replaced).then_some(last)
     }
 
     /// Finds what the user said later with a rare term of what they said that is asked for, and puts it first: "Bea does it, Ann has no
