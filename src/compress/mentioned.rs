@@ -204,7 +204,7 @@ fn entries<K>(of: &Other<'_, K>, asked: &Asked, names: &[&Name]) -> Vec<(Name, R
     let whole = text.trim().len();
     let (mut found, mut at) = (Vec::new(), 0);
     // Most parts have no term of the message, and none of their lines need be read.
-    let mut asked_parts = parts_with(asked, of.analysis).peekable();
+    let mut asked_parts = asked_parts(asked, of.analysis).peekable();
     for line in lines(text) {
         let range = at..at + line.len();
         at = range.end;
@@ -228,7 +228,7 @@ fn entries<K>(of: &Other<'_, K>, asked: &Asked, names: &[&Name]) -> Vec<(Name, R
 }
 
 /// Iterates over the ranges of the parts that have an asked term.
-fn parts_with(asked: &Asked, analysis: &Analysis) -> impl Iterator<Item = Range<usize>> {
+fn asked_parts(asked: &Asked, analysis: &Analysis) -> impl Iterator<Item = Range<usize>> {
     let parts = analysis.ranges().zip(analysis.byte_ranges());
     let has_some = |terms: Range<usize>| analysis.terms[terms].iter().any(|term| asked.contains(term.as_word()));
     parts.filter(move |((_, terms), _)| has_some(terms.clone())).map(|(_, (_, bytes))| bytes)

@@ -409,10 +409,10 @@ impl Fit<'_, '_, '_> {
             selector.take_within(limit, |selector| selector.take_part(block, part));
         }
         // What answers may be what a mail quotes; what replaces it stands above.
-        let mut mails: Vec<usize> = parts.iter().map(|(block, _)| *block).collect();
-        mails.retain(|&block| selector.is_mail(block));
-        for block in mails {
-            selector.take_within(limit, |selector| selector.take_block(block));
+        for &(block, _) in parts {
+            if selector.is_mail(block) {
+                selector.take_within(limit, |selector| selector.take_block(block));
+            }
         }
         let limit = limit.max((selector.used() + LEAST_ASKED).min(self.room));
         for &entry in whole {

@@ -6,7 +6,7 @@ use crate::text::sentences::sentences;
 use super::Class;
 use super::units::Unit;
 
-/// Fewest sentences in which one with a number is odd.
+/// Fewest sentences in which one with a number is odd, and fewest of a mail.
 const MIN_SENTENCES: usize = 8;
 const MIN_OF_MAIL: usize = 4;
 /// One sentence in so many may have a number, and so many of a short text.
