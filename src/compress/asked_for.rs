@@ -18,6 +18,7 @@ use crate::text::stop_words::names_one;
 use crate::text::terms::{ShortTerm, is_han, scan};
 use crate::tools::refers_back;
 
+use super::days::days_meant_by;
 use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, analysed, cuts};
 use super::draft::{Draft, Slot};
 use super::mentioned::{Other, mentioned};
@@ -49,8 +50,9 @@ const MOST_QUESTIONS: usize = 4;
 /// Most results of the last round that refer back to earlier ones: more are a loop.
 const MOST_REFERRING: usize = 8;
 
-/// A term in more parts is the subject of the conversation.
+/// A term in more parts is the subject of the conversation; a day may have more entries.
 const MOST_PARTS: usize = 4;
+const MOST_OF_DAY: usize = 12;
 
 impl Documents {
     /// Finds the parts that have what the message `question` asks for by name, and what it points to by place or form. `cuts_of` has
@@ -64,7 +66,11 @@ impl Documents {
             self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
         }
         for (rare, asked) in apart(draft, question, rare, asked) {
-            self.find_named(draft, question, (&rare, &asked), Some(cuts_of));
+            self.find_named(draft, question, (&rare, &asked, MOST_PARTS), Some(cuts_of));
+        }
+        for day in draft.entries[question].index().map(|index| days_meant_by(draft.view, index)).unwrap_or_default() {
+            let day = [ShortTerm::of_day(day.month(), day.day())];
+            self.find_named(draft, question, (&day, &Asked::of(day.into_iter()), MOST_OF_DAY), Some(cuts_of));
         }
         self.find_codes(draft, question);
         if self.asked_for.is_empty() {
@@ -90,7 +96,7 @@ impl Documents {
     pub(super) fn find_announced(&mut self, draft: &Draft<'_, '_>, announcing: usize) {
         let having = self.messages_with(&Asked::of(self.terms_said(announcing)));
         let rare = rare_of(&having, draft.entries.len());
-        self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied())), None);
+        self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied()), MOST_PARTS), None);
     }
 
     /// Puts the results first that the newest of the last round only refer back to: "File unchanged since last read". O(messages).
@@ -216,12 +222,12 @@ impl Documents {
 
     /// Finds the parts that have at least half of the `rare` terms of the question; with `cuts_of` in what is said, too, which is cut
     /// around its sentences. Of a result that its call or its first line names, those with the other terms: `total` in agg.py. Of short
-    /// results, which have no parts, the groups.
+    /// results, which have no parts, the groups. Nothing where more than `most_parts` have them.
     fn find_named(
         &mut self,
         draft: &Draft<'_, '_>,
         question: usize,
-        (rare, asked): (&[ShortTerm], &Asked),
+        (rare, asked, most_parts): (&[ShortTerm], &Asked, usize),
         mut cuts_of: Option<&mut [Vec<usize>]>,
     ) {
         if !(1..=MOST_TERMS).contains(&rare.len()) {
@@ -281,11 +287,11 @@ impl Documents {
         if whole.len() <= MOST_PARTS {
             self.asked_whole.extend(whole.into_iter().rev().map(|document| self.places[document].entry));
         }
-        if found.len() > MOST_PARTS {
+        if found.len() > most_parts {
             return;
         }
         // A name in many lines of what programs printed is in no one of them.
-        if rows.len() <= MOST_PARTS {
+        if rows.len() <= most_parts {
             found.append(&mut rows);
         }
         found.sort_unstable_by(|one, other| other.cmp(one));

@@ -12,6 +12,7 @@ mod bounds;
 mod candidates;
 mod compaction;
 mod compaction_cache;
+mod days;
 mod digest;
 mod documents;
 mod draft;

@@ -25,9 +25,11 @@ use crate::tokens::{REPLY, Tokens};
 use crate::tools::refers_back;
 
 use super::compaction::{CompactionStep, Made};
+use super::days::days_meant_by;
 use super::digest::Digest;
 use super::notes::{BETWEEN, takes_words, wanted_reasoning};
 use super::plan::{Cut, Edit, NewMessage, Output, Plan, Reason};
+use asked::Asking;
 use passages::Search;
 use restored::restored;
 
@@ -151,11 +153,16 @@ impl Recalls {
                 }
                 (_, Some(last)) if is_own(message) => {
                     let max_tokens = of_free(most);
+                    let days = days_meant_by(&view[..=last], index);
                     digest.number(max_tokens.0);
-                    made.quotes.of(digest.finish(), messages, || {
+                    let mut with_days = digest.clone();
+                    for day in &days {
+                        with_days.text(&day.to_string());
+                    }
+                    made.quotes.of(with_days.finish(), messages, || {
                         let search = search.get_or_insert_with(|| Search::new(&view[..=last], step.at, made, counter));
-                        let (asked, is_question) = asked(message);
-                        search.quotes(index, (&asked, is_question), max_tokens)
+                        let (words, is_question) = asked(message);
+                        search.quotes(index, &Asking { words, is_question, days }, max_tokens)
                     })
                 }
                 _ => None,

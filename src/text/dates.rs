@@ -70,73 +70,117 @@ pub struct Spelling {
 
 /// Returns the other ways to write the date or the time whose first digit is at `start`; O(1).
 pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
-    let mut spellings = Vec::new();
     let rest = &text[start..text.floor_char_boundary(text.len().min(start + MAX_BYTES))];
-    let length = digits(rest);
-    let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
-    if !may_be(text.as_bytes(), start, length) {
-        return Vec::new();
+    let Some(dated) = Dated::at(text, start).filter(|_| !is_stamp(rest)) else { return Vec::new() };
+    let mut spellings = Vec::new();
+    for (year, month, day) in dated.days {
+        let mut date = String::new();
+        let _ = write!(date, "{month:02}-{day:02}");
+        let with_year = year.filter(|_| !dated.is_its_name).map(|year| format!("{year}-{date}"));
+        spellings.extend(with_year.map(|date| Spelling { date, is_name: true }));
+        spellings.push(Spelling { date, is_name: !dated.is_standard });
     }
-    let first = number(&rest[..length]);
-    let is_standard = matches!(length, 4 | 8);
-    let mut add = |year: Option<usize>, month: usize, day: usize| {
-        if (1..=12).contains(&month) && (1..=31).contains(&day) {
-            let mut date = String::new();
-            let _ = write!(date, "{month:02}-{day:02}");
-            let with_year = year.filter(|year| YEARS.contains(year)).map(|year| format!("{year}-{date}"));
-            spellings.extend(with_year.map(|date| Spelling { date, is_name: true }));
-            spellings.push(Spelling { date, is_name: !is_standard });
-        }
-    };
-    let behind = &rest[length..];
-    match length {
-        8 if YEARS.contains(&(first / 10_000)) => add(Some(first / 10_000), first / 100 % 100, first % 100),
-        4 => {
-            let mut parts = behind.split(['-', '/', '.']).skip(1).map(|part| number(&part[..digits(part)]));
-            if let (true, Some(month), Some(day)) = (behind.starts_with(['-', '/', '.']), parts.next(), parts.next()) {
-                // With a time the whole is another name.
-                let has_time = behind.get(3..).is_some_and(|day| day.trim_start_matches(|c: char| c != 'T').len() > 1);
-                add(has_time.then_some(first), month, day);
-            } else if let Some((month, day)) = behind.strip_prefix('年').and_then(wide) {
-                add(Some(first), month, day);
-            }
-        }
-        1 | 2 => {
-            if let Some((month, day)) = wide(rest) {
-                add(None, month, day);
-            } else if let Some((sign, other)) =
-                behind.split_at_checked(1).filter(|(_, other)| (1..=2).contains(&digits(other)))
-                && matches!(sign, "." | "/" | "-")
-            {
-                let (second, behind) = (number(&other[..digits(other)]), &other[digits(other)..]);
-                let year = behind.strip_prefix(sign).map_or("", |year| &year[..digits(year)]);
-                // "3.10" may be a number, "3.10.1" a version, "3-10" from one to the other.
-                let is_day = match sign {
-                    "." => behind.strip_prefix('.').is_some_and(|next| !next.starts_with(char::is_alphanumeric)),
-                    "/" => !behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_')),
-                    _ => false,
-                };
-                if year.len() == 4 || year.len() == 2 && sign != "-" || is_day {
-                    let year = (year.len() == 4).then(|| number(year));
-                    add(year, second, first);
-                    if sign == "/" && first != second {
-                        add(year, first, second);
-                    }
-                }
-            } else if let Some((month, behind)) = month_behind(behind) {
-                add(year_of(behind), month, first);
-            } else if let Some(month) = month_before(&text[..start]) {
-                add(year_of(behind.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ',')), month, first);
-            } else if let Some(time) = half_day(first, behind) {
-                spellings.push(Spelling { date: time, is_name: true });
-            }
-        }
-        _ => {}
-    }
-    if is_stamp(rest) {
-        spellings.clear();
-    }
+    spellings.extend(dated.time.map(|date| Spelling { date, is_name: true }));
     spellings
+}
+
+/// Returns year, month and day of the first date in a text that has all three. O(n).
+pub fn first_day(text: &str) -> Option<(usize, usize, usize)> {
+    let mut starts = numbers(text);
+    starts.find_map(|start| {
+        let days = Dated::at(text, start)?.days;
+        days.into_iter().find_map(|(year, month, day)| Some((year?, month, day)))
+    })
+}
+
+/// A date or a time as it is written.
+#[derive(Debug, Default)]
+struct Dated {
+    /// What year, month and day it may be.
+    days: Vec<(Option<usize>, usize, usize)>,
+    time: Option<String>,
+    /// Whether year, month and day stand in this order.
+    is_standard: bool,
+    /// Whether it is its own name: without the time of the day, too.
+    is_its_name: bool,
+}
+
+impl Dated {
+    /// Reads that whose first digit is at `start`. O(1).
+    fn at(text: &str, start: usize) -> Option<Self> {
+        let rest = &text[start..text.floor_char_boundary(text.len().min(start + MAX_BYTES))];
+        let length = digits(rest);
+        let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
+        if !may_be(text.as_bytes(), start, length) {
+            return None;
+        }
+        let first = number(&rest[..length]);
+        let mut this = Self { is_standard: matches!(length, 4 | 8), ..Self::default() };
+        let behind = &rest[length..];
+        match length {
+            8 if YEARS.contains(&(first / 10_000)) => {
+                this.add(Some(first / 10_000), first / 100 % 100, first % 100);
+            }
+            4 => {
+                let mut parts = behind.split(['-', '/', '.']).skip(1).map(|part| number(&part[..digits(part)]));
+                if let (true, Some(month), Some(day)) =
+                    (behind.starts_with(['-', '/', '.']), parts.next(), parts.next())
+                {
+                    // With a time the whole is another name.
+                    let has_time =
+                        behind.get(3..).is_some_and(|day| day.trim_start_matches(|c: char| c != 'T').len() > 1);
+                    this.is_its_name = !has_time;
+                    this.add(Some(first), month, day);
+                } else if let Some((month, day)) = behind.strip_prefix('年').and_then(wide) {
+                    this.add(Some(first), month, day);
+                }
+            }
+            1 | 2 => this.read_day(text, start, rest, first),
+            _ => {}
+        }
+        (!this.days.is_empty() || this.time.is_some()).then_some(this)
+    }
+
+    /// Reads what begins with the one or two digits of a day, a month or an hour.
+    fn read_day(&mut self, text: &str, start: usize, rest: &str, first: usize) {
+        let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
+        let behind = &rest[digits(rest)..];
+        if let Some((month, day)) = wide(rest) {
+            self.add(None, month, day);
+        } else if let Some((sign, other)) =
+            behind.split_at_checked(1).filter(|(_, other)| (1..=2).contains(&digits(other)))
+            && matches!(sign, "." | "/" | "-")
+        {
+            let (second, behind) = (number(&other[..digits(other)]), &other[digits(other)..]);
+            let year = behind.strip_prefix(sign).map_or("", |year| &year[..digits(year)]);
+            // "3.10" may be a number, "3.10.1" a version, "3-10" from one to the other.
+            let is_day = match sign {
+                "." => behind.strip_prefix('.').is_some_and(|next| !next.starts_with(char::is_alphanumeric)),
+                "/" => !behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_')),
+                _ => false,
+            };
+            if year.len() == 4 || year.len() == 2 && sign != "-" || is_day {
+                let year = (year.len() == 4).then(|| number(year));
+                self.add(year, second, first);
+                if sign == "/" && first != second {
+                    self.add(year, first, second);
+                }
+            }
+        } else if let Some((month, behind)) = month_behind(behind) {
+            self.add(year_of(behind), month, first);
+        } else if let Some(month) = month_before(&text[..start]) {
+            self.add(year_of(behind.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ',')), month, first);
+        } else {
+            self.time = half_day(first, behind);
+        }
+    }
+
+    /// Adds a day of the calendar; other numbers of four digits are no years.
+    fn add(&mut self, year: Option<usize>, month: usize, day: usize) {
+        if (1..=12).contains(&month) && (1..=31).contains(&day) {
+            self.days.push((year.filter(|year| YEARS.contains(year)), month, day));
+        }
+    }
 }
 
 /// Returns the day that a field is, with its time: 20,260,508.143 is 2026-05-08 14:30.
@@ -159,17 +203,21 @@ pub fn stated_day(field: &str) -> Option<f64> {
 
 /// Returns the months of the days in a text, with the places of these. O(n).
 pub fn months_in(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    numbers(text).filter_map(|at| {
+        // Of a time there is no month.
+        let day = spellings(text, at).into_iter().map(|spelling| spelling.date).find(|date| date.contains('-'))?;
+        Some((day[day.len() - 5..].get(..2)?.parse().ok()?, at))
+    })
+}
+
+/// Returns where numbers start that may begin a date.
+fn numbers(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
-    let starts = (0..bytes.len()).filter(|&at| {
+    (0..bytes.len()).filter(|&at| {
         bytes[at].is_ascii_digit()
             && !at.checked_sub(1).is_some_and(|before| {
                 bytes[before].is_ascii_alphanumeric() || matches!(bytes[before], b'-' | b'/' | b'.' | b':')
             })
-    });
-    starts.filter_map(|at| {
-        // Of a time there is no month.
-        let day = spellings(text, at).into_iter().map(|spelling| spelling.date).find(|date| date.contains('-'))?;
-        Some((day[day.len() - 5..].get(..2)?.parse().ok()?, at))
     })
 }
 

@@ -1,5 +1,6 @@
 //! Finds what a user points to in what the model said, by its place or form: "the second one", "plan B", "your table".
 
+mod days;
 mod lists;
 mod rows;
 mod sections;
@@ -9,6 +10,7 @@ mod words;
 use std::ops::Range;
 
 use crate::text::sentences::QUESTION_BYTES;
+pub use days::{day_in, days_meant, today_in};
 use lists::{Choice, Label};
 pub use rows::RowReference;
 use sections::Section;
@@ -46,8 +48,8 @@ impl Reference {
                 this.add(sign, || Label::of(next));
             }
         }
-        for (end, sign) in WORDS.wide_in(&lower) {
-            this.add(sign, || Label::at_start(&lower[end..]));
+        for (at, sign) in WORDS.wide_in(&lower) {
+            this.add(sign, || Label::at_start(&lower[at.end..]));
         }
         (this.names_section() || this.points()).then_some(this)
     }
@@ -78,7 +80,7 @@ impl Reference {
             Sign::Place(place) => self.choice = self.choice.or(Some(Choice::Place(place))),
             Sign::Item => self.choice = self.choice.or_else(|| label().map(Choice::Labelled)),
             Sign::Shape(shape) => self.shape = self.shape.or(Some(shape)),
-            Sign::Span | Sign::Count(_) | Sign::Row(_) => {}
+            _ => {}
         }
     }
 

@@ -113,6 +113,11 @@ impl ShortTerm {
         Term::new(xxh3_64(sign.as_bytes()), TermKind::Word).short()
     }
 
+    /// Returns the term of a day of the calendar: every spelling has it, whatever the year.
+    pub fn of_day(month: i8, day: i8) -> Self {
+        Term::new(hash(format!("{month:02}-{day:02}").as_bytes()), TermKind::Part).short()
+    }
+
     /// Returns its hash; the low bits are the best.
     pub fn hash(self) -> u64 {
         u64::from(self.0 >> 3)

@@ -1,5 +1,7 @@
 //! What a message asks for: the terms of its words or names.
 
+use jiff::civil::Date;
+
 use crate::select::Asked;
 use crate::select::scoring::Idf;
 use crate::text::codes::signs;
@@ -19,6 +21,22 @@ const ROWS: &str = "[rows]";
 
 /// Most digits of a piece of a time or a date, which is no name by itself.
 const MAX_PIECE_DIGITS: usize = 2;
+
+/// Whose terms are looked for.
+pub(super) struct Asking {
+    pub(super) words: String,
+    /// Whether each of the words asks, not the names alone.
+    pub(super) is_question: bool,
+    /// The days that are meant without their dates.
+    pub(super) days: Vec<Date>,
+}
+
+impl Asking {
+    /// Returns the words with the dates of the days.
+    pub(super) fn with_days(&self) -> String {
+        self.days.iter().fold(self.words.clone(), |words, day| format!("{words} {day}"))
+    }
+}
 
 /// What a message asks for.
 pub(super) struct Terms {
@@ -41,7 +59,8 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Returns the terms of a question, or of the names of another text; none if there are too many.
-    pub(super) fn of(text: &str, is_question: bool) -> Self {
+    pub(super) fn of(asking: &Asking) -> Self {
+        let &Asking { words: ref text, is_question, ref days } = asking;
         let mut terms: Vec<ShortTerm> = Vec::new();
         let mut add = |text: &str| {
             scan(text, |term, start| {
@@ -65,6 +84,9 @@ impl Terms {
                 add(&text[name]);
             }
         }
+        let days: Vec<ShortTerm> = days.iter().map(|day| ShortTerm::of_day(day.month(), day.day()).as_word()).collect();
+        let are_new: Vec<ShortTerm> = days.iter().copied().filter(|day| !terms.contains(day)).collect();
+        terms.extend(are_new);
         let signs = (terms.len()..).zip(if is_question { signs(text) } else { Vec::new() });
         let signs: Vec<(usize, &str)> = signs.collect();
         terms.extend(signs.iter().map(|(_, sign)| ShortTerm::of_sign(sign)));
@@ -86,6 +108,7 @@ impl Terms {
         let ranges = names(text);
         let mut names: Vec<u128> =
             ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
+        names.extend((0..terms.len()).filter(|&at| days.contains(&terms[at])).map(|at| 1 << at));
         let weighty = names.iter().fold(0, |all, name| all | name);
         names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
         names.extend(signs.iter().map(|(_, bit)| bit));
@@ -161,7 +184,7 @@ mod tests {
     #[test]
     fn a_date_asks_however_it_is_written_and_its_day_does_not() {
         for question in ["What's on on 15 October?", "Was steht am 15. Oktober an?", "10月15日有什么安排?"] {
-            let terms = Terms::of(question, true);
+            let terms = Terms::of(&Asking { words: question.to_owned(), is_question: true, days: Vec::new() });
             assert_ne!(terms.bits_of(r#"{"title": "Choir", "start": "2026-10-15T09:45"}"#), 0, "{question}");
             assert_eq!(terms.bits_of("GET /items/15"), 0, "{question}");
         }

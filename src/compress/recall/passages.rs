@@ -20,7 +20,7 @@ use crate::text::sentences::sentences;
 use crate::text::terms::ShortTerm;
 use crate::tokens::{TokenCounter, Tokens};
 
-use super::asked::Terms;
+use super::asked::{Asking, Terms};
 use super::rating::Rating;
 use super::shown::Shown;
 use super::sources::{SHORT_TEXT, Source, add_codes, add_rows, add_signs, sources};
@@ -62,24 +62,20 @@ impl<'s> Search<'s> {
         Self { view, sources: sources(view), shown: Shown::of(&view[..at], made), counter }
     }
 
-    /// Returns a ledger that quotes what the words `asked` of a message ask for, each of them in a question, else the names, and what was
-    /// said of others that it names, or the reply that it goes on from; `None` where that is nothing, or in the request. O(terms before it).
-    pub(super) fn quotes(
-        &mut self,
-        message: usize,
-        (asked, is_question): (&str, bool),
-        max_tokens: Tokens,
-    ) -> Option<String> {
-        let mut quotes = self.asked_for(message, (asked, is_question), max_tokens);
+    /// Returns a ledger that quotes what a message asks for, and what was said of others that it names, or the reply that it goes on
+    /// from; `None` where that is nothing, or in the request. O(terms before it).
+    pub(super) fn quotes(&mut self, message: usize, asking: &Asking, max_tokens: Tokens) -> Option<String> {
+        let mut quotes = self.asked_for(message, asking, max_tokens);
         let mentioned = self.mentioned(message, quotes.is_empty(), max_tokens.share(MENTIONED_SHARE));
         quotes.extend(mentioned);
         (!quotes.is_empty()).then(|| ledger::quotes(&quotes, language(self.view, message)))
     }
 
     /// Quotes what a message asks for.
-    fn asked_for(&mut self, message: usize, (asked, is_question): (&str, bool), max_tokens: Tokens) -> Vec<Quote> {
-        let reference = Reference::of(asked).filter(|_| is_question);
-        let terms = Terms::of(asked, is_question);
+    fn asked_for(&mut self, message: usize, asking: &Asking, max_tokens: Tokens) -> Vec<Quote> {
+        let &Asking { ref words, is_question, .. } = asking;
+        let reference = Reference::of(words).filter(|_| is_question);
+        let terms = Terms::of(asking);
         if terms.terms.is_empty() && reference.is_none() {
             return Vec::new();
         }
@@ -88,7 +84,7 @@ impl<'s> Search<'s> {
         let of_request = Some(request).filter(|&request| is_question && request < message);
         let from = of_request.into_iter().chain([0]);
         let mut quotes =
-            from.map(|from| self.quotes_from(from, message, asked, (&terms, reference.as_ref()), max_tokens));
+            from.map(|from| self.quotes_from(from, message, asking, (&terms, reference.as_ref()), max_tokens));
         quotes.find(|quotes| !quotes.is_empty()).unwrap_or_default()
     }
 
@@ -126,7 +122,7 @@ impl<'s> Search<'s> {
         &mut self,
         from: usize,
         message: usize,
-        asked: &str,
+        asking: &Asking,
         (terms, reference): (&Terms, Option<&Reference>),
         max_tokens: Tokens,
     ) -> Vec<Quote> {
@@ -137,7 +133,7 @@ impl<'s> Search<'s> {
             source.find(terms);
         }
         if terms.is_question {
-            add_codes(sources, terms, asked);
+            add_codes(sources, terms, &asking.words);
             add_signs(sources, terms);
             add_rows(sources, terms);
         }
@@ -155,9 +151,9 @@ impl<'s> Search<'s> {
             let shares = quotes.len() as u64 + lost.iter().map(Lost::shares).sum::<u64>();
             let share = max_tokens / shares.max(1);
             if !lost.is_empty() {
-                let quoting = quoting();
-                quotes
-                    .extend(lost.iter().filter_map(|lost| quoting.quote(lost, asked, &rating, share * lost.shares())));
+                let (quoting, asked) = (quoting(), asking.with_days());
+                let quote = |lost| quoting.quote(lost, &asked, &rating, share * lost.shares());
+                quotes.extend(lost.iter().filter_map(quote));
             }
         }
         quotes

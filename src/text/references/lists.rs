@@ -77,8 +77,8 @@ impl Label {
         let lower = bare[..bare.floor_char_boundary(MAX_HEAD_BYTES)].to_lowercase();
         let behind = match lower.split_once(|c: char| !c.is_alphanumeric()) {
             Some((word, behind)) if is_item(word) => behind,
-            _ => WORDS.wide_in(&lower).find_map(|(end, sign)| {
-                (sign == Sign::Item && lower[..end].chars().count() < 4).then_some(&lower[end..])
+            _ => WORDS.wide_in(&lower).find_map(|(at, sign)| {
+                (sign == Sign::Item && lower[..at.end].chars().count() < 4).then_some(&lower[at.end..])
             })?,
         };
         let end = behind.find(|c: char| !c.is_alphanumeric()).unwrap_or(behind.len());

@@ -71,10 +71,12 @@ impl RowReference {
                 }
             }
         }
-        for (end, sign) in WORDS.wide_in(&lower) {
+        for (at, sign) in WORDS.wide_in(&lower) {
             match sign {
                 // 第45行
-                Sign::Place(at) if !lower[..end].ends_with(|c: char| c.is_ascii_digit()) => place = place.or(Some(at)),
+                Sign::Place(nth) if !lower[..at.end].ends_with(|c: char| c.is_ascii_digit()) => {
+                    place = place.or(Some(nth));
+                }
                 Sign::Row(end) => extreme = extreme.or(Some(end)),
                 Sign::Count(of) => count = count.max(of),
                 _ => {}

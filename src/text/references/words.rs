@@ -1,6 +1,7 @@
 //! Parses `words.tsv`: words by which a user points to something.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::rows::Extreme;
@@ -30,12 +31,18 @@ pub enum Sign {
     Count(usize),
     /// The end of a column, whose row is meant.
     Row(Extreme),
+    /// A day of the week, Monday is 1.
+    Weekday(i8),
+    /// A day so many days ahead of today.
+    Ahead(i8),
+    /// Stands before the number of a day.
+    Dated,
 }
 
 /// The words of `words.tsv`.
 pub struct Words {
     whole: HashMap<&'static str, Vec<Sign>>,
-    /// Starts of words, and words of scripts without spaces.
+    /// Starts of words; words of scripts without spaces, and several in a row.
     starts: Vec<(&'static str, Sign)>,
     wide: Vec<(&'static str, Sign)>,
     /// How the first line of a letter starts.
@@ -49,11 +56,12 @@ impl Words {
         self.whole.get(word).into_iter().flatten().chain(starting.map(|(_, sign)| sign)).copied()
     }
 
-    /// Returns the signs in a text in lower case whose words have no spaces between them, and where each ends.
-    pub fn wide_in<'w>(&'w self, lower: &'w str) -> impl Iterator<Item = (usize, Sign)> + 'w {
-        let has_wide = lower.contains(|c: char| c >= FIRST_WIDE);
-        let wide = self.wide.iter().filter(move |(word, _)| has_wide || word.contains(' '));
-        wide.filter_map(|(word, sign)| Some((lower.find(word)? + word.len(), *sign)))
+    /// Returns the signs in a text in lower case whose words have no spaces between them, and of several words, and where they stand.
+    pub fn wide_in<'w>(&'w self, lower: &'w str) -> impl Iterator<Item = (Range<usize>, Sign)> + 'w {
+        let is_wide = |text: &str| text.contains(|c: char| c >= FIRST_WIDE);
+        let has_wide = is_wide(lower);
+        let wide = self.wide.iter().filter(move |(word, _)| has_wide || !is_wide(word));
+        wide.filter_map(|(word, sign)| lower.find(word).map(|at| (at..at + word.len(), *sign)))
     }
 }
 
@@ -69,6 +77,9 @@ pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
             ("count", count) => count.parse().ok().map(Sign::Count),
             ("row", "least") => Some(Sign::Row(Extreme::Least)),
             ("row", "most") => Some(Sign::Row(Extreme::Most)),
+            ("weekday", day) => day.parse().ok().map(Sign::Weekday),
+            ("ahead", days) => days.parse().ok().map(Sign::Ahead),
+            ("dated", _) => Some(Sign::Dated),
             ("shape", "table") => Some(Sign::Shape(Shape::Table)),
             ("shape", "list") => Some(Sign::Shape(Shape::List)),
             ("shape", "code") => Some(Sign::Shape(Shape::Code)),
@@ -82,7 +93,7 @@ pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
                 all.openings.push(word);
                 continue;
             };
-            if word.contains(|c: char| c >= FIRST_WIDE) || word.contains(' ') {
+            if word.contains(|c: char| c >= FIRST_WIDE || matches!(c, ' ' | '-' | '\'')) {
                 all.wide.push((word, sign));
             } else if let Some(start) = word.strip_suffix('*') {
                 all.starts.push((start, sign));

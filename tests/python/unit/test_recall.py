@@ -801,3 +801,53 @@ def test_the_day_of_a_date_is_no_name_by_itself() -> None:
             {"role": "assistant", "content": "Nothing."},
         ]
         compressor.compress(messages[:-1])
+
+
+EVENTS = [
+    {
+        "id": f"e{day}{hour}",
+        "title": f"{name} {day} with {person}",
+        "start": f"2026-10-{day:02}T{hour:02}:15",
+    }
+    for day in range(12, 28)
+    for hour, name, person in ((9, "Meeting", "Ann"), (17, "Course", "Bo"))
+]
+
+
+@pytest.mark.parametrize("is_step", [False, True])
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("What's on on Thursday?", 15),
+        ("Was steht morgen an?", 13),
+        ("星期四有什么安排?", 15),
+        ("Qu'est-ce que j'ai après-demain ?", 14),
+    ],
+)
+def test_a_day_is_found_by_its_name_where_the_host_says_what_day_it_is(
+    question: str, day: int, is_step: bool
+) -> None:
+    call = {"name": "calendar_list", "arguments": "{}"}
+    calls = [{"id": "c", "type": "function", "function": call}]
+    messages: list[Message] = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Show me the next weeks."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": json.dumps(EVENTS)},
+        {"role": "assistant", "content": "Quite full."},
+    ]
+    for at in range(30):
+        says = f"It has {at} sides, and each of them is worth a look. " * 20
+        messages += [
+            {"role": "user", "content": f"Tell me something about subject {at}."},
+            {"role": "assistant", "content": f"Subject {at} is wide. {says}"},
+        ]
+    now = "[Runtime Context — metadata only]\nCurrent Time: 2026-10-12 09:30 (Monday)\n"
+    messages.append({"role": "user", "content": f"{question}\n\n{now}[/Runtime Context]"})
+    budget = count_tokens(messages, "gpt-4o") // (4 if is_step else 7)
+    if is_step:
+        sent = Compressor(budget, "gpt-4o", max_output_tokens=64).compress(messages)
+    else:
+        sent = fit_messages(messages, budget, "gpt-4o").messages
+    assert f"Meeting {day} with Ann" in str(sent)
+    assert f"Course {day} with Bo" in str(sent)
