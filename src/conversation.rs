@@ -183,6 +183,13 @@ pub fn said<'m>(message: &'m Message<'_>) -> Cow<'m, str> {
     }
 }
 
+/// Returns the words of a message of the user, without what its host puts around them. O(bytes).
+pub fn own_words(message: &Message<'_>) -> String {
+    let said = said(message);
+    let said = envelope::without_runtime_context(&said);
+    said[envelope::start(&said)..].trim().to_owned()
+}
+
 /// Returns the language that those of `role` speak, notes left out; `None` where they say nothing.
 pub fn spoken(messages: &[Message<'_>], role: Role) -> Option<Language> {
     let says = |message: &Message<'_>| if role == Role::User { is_own(message) } else { message.role == role };

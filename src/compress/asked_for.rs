@@ -65,12 +65,11 @@ impl Documents {
         if let Some((document, ranges)) = &pointed_to {
             self.cut(draft, *document, ranges.iter().cloned(), &mut cuts_of[*document]);
         }
-        for (rare, asked) in apart(draft, question, rare, asked) {
-            self.find_named(draft, question, (&rare, &asked, MOST_PARTS), Some(cuts_of));
+        for rare in apart(draft, question, rare, &asked) {
+            self.find_named(draft, question, &rare, MOST_PARTS, Some(cuts_of));
         }
         for day in draft.entries[question].index().map(|index| days_meant_by(draft.view, index)).unwrap_or_default() {
-            let day = [ShortTerm::of_day(day.month(), day.day())];
-            self.find_named(draft, question, (&day, &Asked::of(day.into_iter()), MOST_OF_DAY), Some(cuts_of));
+            self.find_named(draft, question, &[ShortTerm::of_day(day)], MOST_OF_DAY, Some(cuts_of));
         }
         self.find_codes(draft, question);
         if self.asked_for.is_empty() {
@@ -96,7 +95,7 @@ impl Documents {
     pub(super) fn find_announced(&mut self, draft: &Draft<'_, '_>, announcing: usize) {
         let having = self.messages_with(&Asked::of(self.terms_said(announcing)));
         let rare = rare_of(&having, draft.entries.len());
-        self.find_named(draft, announcing, (&rare, &Asked::of(rare.iter().copied()), MOST_PARTS), None);
+        self.find_named(draft, announcing, &rare, MOST_PARTS, None);
     }
 
     /// Puts the results first that the newest of the last round only refer back to: "File unchanged since last read". O(messages).
@@ -222,17 +221,19 @@ impl Documents {
 
     /// Finds the parts that have at least half of the `rare` terms of the question; with `cuts_of` in what is said, too, which is cut
     /// around its sentences. Of a result that its call or its first line names, those with the other terms: `total` in agg.py. Of short
-    /// results, which have no parts, the groups. Nothing where more than `most_parts` have them.
+    /// results, which have no parts, the groups. No parts where more than `most_parts` have them.
     fn find_named(
         &mut self,
         draft: &Draft<'_, '_>,
         question: usize,
-        (rare, asked, most_parts): (&[ShortTerm], &Asked, usize),
+        rare: &[ShortTerm],
+        most_parts: usize,
         mut cuts_of: Option<&mut [Vec<usize>]>,
     ) {
         if !(1..=MOST_TERMS).contains(&rare.len()) {
             return;
         }
+        let asked = &Asked::of(rare.iter().copied());
         let (mut found, mut rows, mut meant, mut whole) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let has = |terms: &[ShortTerm]| most_of(rare, terms);
         for document in 0..self.documents.len() {
@@ -598,8 +599,8 @@ fn first_term(word: &str) -> Option<ShortTerm> {
     first
 }
 
-/// Returns the rare terms of each question in a message, all together where it has but one.
-fn apart(draft: &Draft<'_, '_>, question: usize, rare: Vec<ShortTerm>, asked: Asked) -> Vec<(Vec<ShortTerm>, Asked)> {
+/// Returns the rare terms of each question in a message, all together where it has but one; `asked` tells the rare ones.
+fn apart(draft: &Draft<'_, '_>, question: usize, rare: Vec<ShortTerm>, asked: &Asked) -> Vec<Vec<ShortTerm>> {
     let mut apart: Vec<Vec<ShortTerm>> = Vec::new();
     for text in draft.contents(question) {
         for one in questions(text) {
@@ -615,13 +616,9 @@ fn apart(draft: &Draft<'_, '_>, question: usize, rare: Vec<ShortTerm>, asked: As
         }
     }
     if !(2..=MOST_QUESTIONS).contains(&apart.len()) {
-        return vec![(rare, asked)];
+        return vec![rare];
     }
-    let with_asked = |terms: Vec<ShortTerm>| {
-        let asked = Asked::of(terms.iter().copied());
-        (terms, asked)
-    };
-    apart.into_iter().map(with_asked).collect()
+    apart
 }
 
 /// Returns the sentences of a text with what is asked for; `None` where that is its subject.

@@ -2,10 +2,11 @@
 
 use jiff::civil::Date;
 
-use crate::conversation::{is_own, said};
+use crate::conversation::{is_own, own_words, said};
 use crate::message::{Message, Role};
+use crate::text::dates::first_day;
 use crate::text::envelope;
-use crate::text::references::{day_in, days_meant, today_in};
+use crate::text::references::{days_meant, today_in};
 
 /// Returns the days that the message at `index` of a view means. Today is what its host says beside its words, or beside those of the
 /// newest message of the user, else what the system message says; where nobody says it, there are none. O(bytes of the message), and
@@ -17,15 +18,13 @@ pub(super) fn days_meant_by(view: &[Message<'_>], index: usize) -> Vec<Date> {
         let beside = host_day(&said(&view[index])).or_else(|| host_day(&said(newest()?)));
         beside.or_else(|| system().find_map(|message| today_in(&said(message))))
     };
-    let said = said(&view[index]);
-    let said = envelope::without_runtime_context(&said);
-    days_meant(said[envelope::start(&said)..].trim(), today)
+    days_meant(&own_words(&view[index]), today)
 }
 
 /// Returns the day that the host says before, behind or around the words of a user.
 fn host_day(text: &str) -> Option<Date> {
     let context = envelope::runtime_context(text).map_or("", |context| &text[context]);
-    day_in(context).or_else(|| day_in(&text[..envelope::start(text)]))
+    first_day(context).or_else(|| first_day(&text[..envelope::start(text)]))
 }
 
 #[cfg(test)]

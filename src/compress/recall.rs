@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::budget::Request;
-use crate::conversation::{is_own, last_user_index, said};
+use crate::conversation::{is_own, last_user_index, own_words, said};
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::envelope;
 use crate::text::rules::typed;
@@ -255,12 +255,12 @@ fn joined(output: &Output, message: &Message<'_>, quotes: &str) -> Option<(usize
 /// Returns what the user asks for: the words of a short message, and of a longer one what was typed, for it may be pasted; and whether
 /// the message is short.
 fn asked(message: &Message<'_>) -> (String, bool) {
+    let words = own_words(message);
+    if words.len() <= QUESTION_BYTES {
+        return (words, true);
+    }
     let said = said(message);
     let said = envelope::without_runtime_context(&said);
-    let bare = said[envelope::start(&said)..].trim();
-    if bare.len() <= QUESTION_BYTES {
-        return (bare.to_owned(), true);
-    }
     (typed(&said).map(|line| said[line].trim()).collect::<Vec<_>>().join("\n"), false)
 }
 

@@ -10,6 +10,8 @@ use std::iter;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use jiff::civil::Date;
+
 /// Names of the months, by language: a question may have another than the text.
 const MONTHS: [&str; 12] = [
     "january jan januar jänner janvier enero gennaio janeiro januari stycznia января січня ocak",
@@ -70,8 +72,7 @@ pub struct Spelling {
 
 /// Returns the other ways to write the date or the time whose first digit is at `start`; O(1).
 pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
-    let rest = &text[start..text.floor_char_boundary(text.len().min(start + MAX_BYTES))];
-    let Some(dated) = Dated::at(text, start).filter(|_| !is_stamp(rest)) else { return Vec::new() };
+    let Some(dated) = Dated::unless_stamp(text, start) else { return Vec::new() };
     let mut spellings = Vec::new();
     for (year, month, day) in dated.days {
         let mut date = String::new();
@@ -84,13 +85,14 @@ pub fn spellings(text: &str, start: usize) -> Vec<Spelling> {
     spellings
 }
 
-/// Returns year, month and day of the first date in a text that has all three. O(n).
-pub fn first_day(text: &str) -> Option<(usize, usize, usize)> {
-    let mut starts = numbers(text);
-    starts.find_map(|start| {
+/// Returns the first day in a text that has its year, of a log's line, too. O(n).
+pub fn first_day(text: &str) -> Option<Date> {
+    let of = |start| {
         let days = Dated::at(text, start)?.days;
         days.into_iter().find_map(|(year, month, day)| Some((year?, month, day)))
-    })
+    };
+    let (year, month, day) = numbers(text).find_map(of)?;
+    Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()
 }
 
 /// A date or a time as it is written.
@@ -106,11 +108,15 @@ struct Dated {
 }
 
 impl Dated {
+    /// Reads that whose first digit is at `start`, but the time of a log's line.
+    fn unless_stamp(text: &str, start: usize) -> Option<Self> {
+        Self::at(text, start).filter(|_| !is_stamp(&text[start..]))
+    }
+
     /// Reads that whose first digit is at `start`. O(1).
     fn at(text: &str, start: usize) -> Option<Self> {
         let rest = &text[start..text.floor_char_boundary(text.len().min(start + MAX_BYTES))];
         let length = digits(rest);
-        let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
         if !may_be(text.as_bytes(), start, length) {
             return None;
         }
@@ -143,7 +149,6 @@ impl Dated {
 
     /// Reads what begins with the one or two digits of a day, a month or an hour.
     fn read_day(&mut self, text: &str, start: usize, rest: &str, first: usize) {
-        let number = |digits: &str| digits.parse::<usize>().unwrap_or_default();
         let behind = &rest[digits(rest)..];
         if let Some((month, day)) = wide(rest) {
             self.add(None, month, day);
@@ -204,9 +209,8 @@ pub fn stated_day(field: &str) -> Option<f64> {
 /// Returns the months of the days in a text, with the places of these. O(n).
 pub fn months_in(text: &str) -> impl Iterator<Item = (usize, usize)> {
     numbers(text).filter_map(|at| {
-        // Of a time there is no month.
-        let day = spellings(text, at).into_iter().map(|spelling| spelling.date).find(|date| date.contains('-'))?;
-        Some((day[day.len() - 5..].get(..2)?.parse().ok()?, at))
+        let (_, month, _) = *Dated::unless_stamp(text, at)?.days.first()?;
+        Some((month, at))
     })
 }
 
@@ -261,6 +265,10 @@ fn wide_month(before: &str, behind: &str) -> Option<usize> {
 
 /// From the last on, for the longer names.
 const WIDE_MONTHS: [&str; 12] = ["十二", "十一", "十", "九", "八", "七", "六", "五", "四", "三", "二", "一"];
+
+fn number(digits: &str) -> usize {
+    digits.parse().unwrap_or_default()
+}
 
 fn digits(text: &str) -> usize {
     text.bytes().take(9).take_while(u8::is_ascii_digit).count()

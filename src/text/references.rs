@@ -10,7 +10,7 @@ mod words;
 use std::ops::Range;
 
 use crate::text::sentences::QUESTION_BYTES;
-pub use days::{day_in, days_meant, today_in};
+pub use days::{days_meant, today_in};
 use lists::{Choice, Label};
 pub use rows::RowReference;
 use sections::Section;

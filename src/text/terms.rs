@@ -7,6 +7,7 @@
 
 mod escaped;
 
+use jiff::civil::Date;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::estimate::index;
@@ -114,8 +115,8 @@ impl ShortTerm {
     }
 
     /// Returns the term of a day of the calendar: every spelling has it, whatever the year.
-    pub fn of_day(month: i8, day: i8) -> Self {
-        Term::new(hash(format!("{month:02}-{day:02}").as_bytes()), TermKind::Part).short()
+    pub fn of_day(day: Date) -> Self {
+        Term::new(hash(format!("{:02}-{:02}", day.month(), day.day()).as_bytes()), TermKind::Part).short()
     }
 
     /// Returns its hash; the low bits are the best.

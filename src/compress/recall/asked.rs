@@ -84,9 +84,10 @@ impl Terms {
                 add(&text[name]);
             }
         }
-        let days: Vec<ShortTerm> = days.iter().map(|day| ShortTerm::of_day(day.month(), day.day()).as_word()).collect();
-        let are_new: Vec<ShortTerm> = days.iter().copied().filter(|day| !terms.contains(day)).collect();
-        terms.extend(are_new);
+        let days: Vec<ShortTerm> = days.iter().map(|day| ShortTerm::of_day(*day).as_word()).collect();
+        for day in &days {
+            terms.extend((!terms.contains(day)).then_some(*day));
+        }
         let signs = (terms.len()..).zip(if is_question { signs(text) } else { Vec::new() });
         let signs: Vec<(usize, &str)> = signs.collect();
         terms.extend(signs.iter().map(|(_, sign)| ShortTerm::of_sign(sign)));

@@ -1,5 +1,7 @@
 //! Finds the days that a message means without their dates: "on Thursday", "tomorrow", "the 15th".
 
+use std::mem;
+
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
@@ -38,18 +40,21 @@ pub fn days_meant(message: &str, today: impl FnOnce() -> Option<Date>) -> Vec<Da
 
 /// Returns the day on which a text says that it was written: "Current Time: 2026-10-12 09:30", "Today is Monday, 12 October 2026". O(n).
 pub fn today_in(text: &str) -> Option<Date> {
-    let mut is_above = false;
+    let mut above = "";
     text.lines().find_map(|line| {
-        let (was_above, dated) = (is_above, day_in(line));
-        if dated.is_none() && !was_above && line.len() > MAX_HEADING_BYTES {
-            return None;
-        }
+        let heading = mem::replace(&mut above, line);
+        let day = first_day(line)?;
         let lower = line.to_lowercase();
-        let now = says_now(&lower);
-        is_above = now.is_some() && dated.is_none();
-        let behind = now.and_then(|at| day_in(&lower[at..]));
-        behind.or(dated.filter(|_| was_above || now.is_some()))
+        match says_now(&lower) {
+            Some(at) => first_day(&lower[at..]).or(Some(day)),
+            None => heads_today(heading).then_some(day),
+        }
     })
+}
+
+/// Returns whether a line says that the day below it is today.
+fn heads_today(line: &str) -> bool {
+    line.len() <= MAX_HEADING_BYTES && first_day(line).is_none() && says_now(&line.to_lowercase()).is_some()
 }
 
 /// Returns where a text in lower case says that what stands behind it is today.
@@ -59,12 +64,6 @@ fn says_now(lower: &str) -> Option<usize> {
     let phrase = || WORDS.wide_in(lower).find(|(_, sign)| is_today(*sign)).map(|(at, _)| at.start);
     let at = word.map(|word| word.as_ptr().addr() - lower.as_ptr().addr()).or_else(phrase);
     at.or_else(|| NOW.iter().find_map(|word| lower.find(word)))
-}
-
-/// Returns the first day in a text that has its year. O(n).
-pub fn day_in(text: &str) -> Option<Date> {
-    let (year, month, day) = first_day(text)?;
-    Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()
 }
 
 /// A day as it is named.

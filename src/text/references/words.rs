@@ -42,11 +42,21 @@ pub enum Sign {
 /// The words of `words.tsv`.
 pub struct Words {
     whole: HashMap<&'static str, Vec<Sign>>,
-    /// Starts of words; words of scripts without spaces, and several in a row.
     starts: Vec<(&'static str, Sign)>,
-    wide: Vec<(&'static str, Sign)>,
+    /// Words of scripts without spaces, and several words in a row.
+    wide: Vec<Phrase>,
     /// How the first line of a letter starts.
     pub openings: Vec<&'static str>,
+}
+
+struct Phrase {
+    text: &'static str,
+    is_wide: bool,
+    sign: Sign,
+}
+
+fn is_wide(text: &str) -> bool {
+    text.contains(|c: char| c >= FIRST_WIDE)
 }
 
 impl Words {
@@ -58,10 +68,9 @@ impl Words {
 
     /// Returns the signs in a text in lower case whose words have no spaces between them, and of several words, and where they stand.
     pub fn wide_in<'w>(&'w self, lower: &'w str) -> impl Iterator<Item = (Range<usize>, Sign)> + 'w {
-        let is_wide = |text: &str| text.contains(|c: char| c >= FIRST_WIDE);
         let has_wide = is_wide(lower);
-        let wide = self.wide.iter().filter(move |(word, _)| has_wide || !is_wide(word));
-        wide.filter_map(|(word, sign)| lower.find(word).map(|at| (at..at + word.len(), *sign)))
+        let wide = self.wide.iter().filter(move |phrase| has_wide || !phrase.is_wide);
+        wide.filter_map(|&Phrase { text, sign, .. }| lower.find(text).map(|at| (at..at + text.len(), sign)))
     }
 }
 
@@ -93,8 +102,9 @@ pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
                 all.openings.push(word);
                 continue;
             };
-            if word.contains(|c: char| c >= FIRST_WIDE || matches!(c, ' ' | '-' | '\'')) {
-                all.wide.push((word, sign));
+            let is_wide = is_wide(word);
+            if is_wide || word.contains([' ', '-', '\'']) {
+                all.wide.push(Phrase { text: word, is_wide, sign });
             } else if let Some(start) = word.strip_suffix('*') {
                 all.starts.push((start, sign));
             } else {
