@@ -68,7 +68,8 @@ impl Documents {
         for rare in apart(draft, question, rare, &asked) {
             self.find_named(draft, question, &rare, MOST_PARTS, Some(cuts_of));
         }
-        for day in draft.entries[question].index().map(|index| days_meant_by(draft.view, index)).unwrap_or_default() {
+        let days = draft.entries[question].index().and_then(|index| days_meant_by(draft.view, index));
+        for day in days.unwrap_or_default() {
             self.find_named(draft, question, &[ShortTerm::of_day(day)], MOST_OF_DAY, Some(cuts_of));
         }
         self.find_codes(draft, question);

@@ -9,9 +9,9 @@ use crate::text::envelope;
 use crate::text::references::{days_meant, today_in};
 
 /// Returns the days that the message at `index` of a view means. Today is what its host says beside its words, or beside those of the
-/// newest message of the user, else what the system message says; where nobody says it, there are none. O(bytes of the message), and
-/// of the system message where it means a day.
-pub(super) fn days_meant_by(view: &[Message<'_>], index: usize) -> Vec<Date> {
+/// newest message of the user, else what the system message says; where nobody says it, there are none. `None` where the message means no
+/// day, whatever today is. O(bytes of the message), and of the system message where it means a day.
+pub(super) fn days_meant_by(view: &[Message<'_>], index: usize) -> Option<Vec<Date>> {
     let newest = || view.iter().rev().find(|message| is_own(message));
     let system = || view.iter().filter(|message| message.role == Role::System);
     let today = || {
@@ -33,7 +33,7 @@ mod tests {
 
     fn first_day(messages: &[(Role, &str)], index: usize) -> Option<String> {
         let view: Vec<Message<'_>> = messages.iter().map(|(role, text)| Message::new(*role, text)).collect();
-        days_meant_by(&view, index).first().map(Date::to_string)
+        days_meant_by(&view, index)?.first().map(Date::to_string)
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod sources;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::civil::Date;
+
 use crate::budget::Request;
 use crate::conversation::{is_own, last_user_index, own_words, said};
 use crate::message::{Content, Message, Part, Role, Text};
@@ -83,8 +85,7 @@ const REMEMBERED: usize = 64;
 impl Quotes {
     /// Returns what is quoted for a message with the hash `key`, one of `messages` behind the step; `make` finds it.
     fn of(&self, key: u128, messages: usize, make: impl FnOnce() -> Option<String>) -> Option<String> {
-        let known = self.all().quotes.get(&key).cloned();
-        known.unwrap_or_else(|| {
+        self.known_or(key, || {
             // Outside the lock, for it is slow.
             let text = make();
             let mut all = self.all();
@@ -97,6 +98,12 @@ impl Quotes {
             }
             text
         })
+    }
+
+    /// Returns what was quoted for a message with the hash `key`; where it was not looked for, what `find` finds.
+    fn known_or(&self, key: u128, find: impl FnOnce() -> Option<String>) -> Option<String> {
+        let known = self.all().quotes.get(&key).cloned();
+        known.unwrap_or_else(find)
     }
 
     fn all(&self) -> MutexGuard<'_, Remembered> {
@@ -153,16 +160,16 @@ impl Recalls {
                 }
                 (_, Some(last)) if is_own(message) => {
                     let max_tokens = of_free(most);
-                    let days = days_meant_by(&view[..=last], index);
                     digest.number(max_tokens.0);
-                    let mut with_days = digest.clone();
-                    for day in &days {
-                        with_days.text(&day.to_string());
-                    }
-                    made.quotes.of(with_days.finish(), messages, || {
-                        let search = search.get_or_insert_with(|| Search::new(&view[..=last], step.at, made, counter));
-                        let (words, is_question) = asked(message);
-                        search.quotes(index, &Asking { words, is_question, days }, max_tokens)
+                    // Known by this alone is what means no day.
+                    made.quotes.known_or(digest.finish(), || {
+                        let days = days_meant_by(&view[..=last], index);
+                        made.quotes.of(key(&digest, days.as_deref()), messages, || {
+                            let search =
+                                search.get_or_insert_with(|| Search::new(&view[..=last], step.at, made, counter));
+                            let ((words, is_question), days) = (asked(message), days.unwrap_or_default());
+                            search.quotes(index, &Asking { words, is_question, days }, max_tokens)
+                        })
                     })
                 }
                 _ => None,
@@ -250,6 +257,18 @@ fn joined(output: &Output, message: &Message<'_>, quotes: &str) -> Option<(usize
         }
     }
     Some((index, edit))
+}
+
+/// Returns the hash of what is quoted for the last of some messages: of these, and of the days that it means, for today changes them.
+fn key(messages: &Digest, days: Option<&[Date]>) -> u128 {
+    let mut digest = messages.clone();
+    if let Some(days) = days {
+        digest.number(days.len() as u64);
+        for day in days {
+            digest.text(&day.to_string());
+        }
+    }
+    digest.finish()
 }
 
 /// Returns what the user asks for: the words of a short message, and of a longer one what was typed, for it may be pasted; and whether

@@ -21,21 +21,21 @@ const MAX_HEADING_BYTES: usize = 80;
 /// before or above it, "[Message Time: …]".
 const NOW: [&str; 8] = ["time", "date", "now", "datum", "fecha", "дата", "日期", "时间"];
 
-/// Returns the days that a short message means without their dates, where it is written on the day that `today` finds; of a day of the
-/// week and of a month the next first, then the last. O(n).
-pub fn days_meant(message: &str, today: impl FnOnce() -> Option<Date>) -> Vec<Date> {
+/// Returns the days that a short message means without their dates, none where `today` does not find the day on which it is written; of a
+/// day of the week and of a month the next first, then the last. `None` where it means no day, whatever today is. O(n).
+pub fn days_meant(message: &str, today: impl FnOnce() -> Option<Date>) -> Option<Vec<Date>> {
     if message.len() > QUESTION_BYTES {
-        return Vec::new();
+        return None;
     }
-    let meant = Meant::all(&message.to_lowercase());
-    let Some(today) = (!meant.is_empty()).then(today).flatten() else { return Vec::new() };
+    let meant = Some(Meant::all(&message.to_lowercase())).filter(|meant| !meant.is_empty())?;
     let mut days: Vec<Date> = Vec::new();
+    let Some(today) = today() else { return Some(days) };
     for day in meant.into_iter().flat_map(|meant| meant.from(today)).flatten() {
         if !days.contains(&day) && days.len() < MOST {
             days.push(day);
         }
     }
-    days
+    Some(days)
 }
 
 /// Returns the day on which a text says that it was written: "Current Time: 2026-10-12 09:30", "Today is Monday, 12 October 2026". O(n).
@@ -141,7 +141,7 @@ mod tests {
     fn days(message: &str) -> Vec<String> {
         // A Monday.
         let days = days_meant(message, || Some(jiff::civil::date(2026, 10, 12)));
-        days.into_iter().map(|day| day.to_string()).collect()
+        days.unwrap_or_default().into_iter().map(|day| day.to_string()).collect()
     }
 
     #[test]
