@@ -1,6 +1,7 @@
 //! Finds the parts of a conversation that answer the last message of the user: those that have its rare terms, or what it points to;
 //! and those that the model is about to take.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with, parts_with_sign, signs};
+use crate::text::envelope::without_runtime_context;
 use crate::text::references::{Reference, RowReference};
 use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
@@ -69,9 +71,11 @@ impl Documents {
             self.find_named(draft, question, &rare, MOST_PARTS, Some(cuts_of));
         }
         let days = draft.entries[question].index().and_then(|index| days_meant_by(draft.view, index));
+        let others = (self.asked_for.len(), self.asked_whole.len());
         for day in days.unwrap_or_default() {
             self.find_named(draft, question, &[ShortTerm::of_day(day)], MOST_OF_DAY, Some(cuts_of));
         }
+        let has_day = others != (self.asked_for.len(), self.asked_whole.len());
         self.find_codes(draft, question);
         if self.asked_for.is_empty() {
             self.find_characters(draft, question);
@@ -81,7 +85,7 @@ impl Documents {
         self.find_likely(draft.entries.len(), question, having);
         self.find_signs(draft, question);
         self.find_followed(draft, question, cuts_of);
-        self.find_rows(draft, question);
+        self.find_rows(draft, question, has_day);
         if let Some((document, ranges)) = pointed_to
             && let Some(block) = self.places[document].block
         {
@@ -127,7 +131,7 @@ impl Documents {
         question: usize,
         asked: &Asked,
     ) -> Option<(usize, Vec<Range<usize>>)> {
-        let reference = draft.contents(question).find_map(Reference::of)?;
+        let reference = words_of(draft, question).find_map(|words| Reference::of(&words))?;
         let meant = reference.first_found(|reference| self.find_meant(draft, question, asked, reference));
         meant.filter(|(document, _)| !self.documents[*document].stays)
     }
@@ -191,7 +195,7 @@ impl Documents {
         if self.documents.iter().rev().take_while(|of| of.message >= question).any(is_pasted) {
             return;
         }
-        let message: Vec<&str> = draft.contents(question).collect();
+        let message: Vec<_> = words_of(draft, question).collect();
         let message = message.join("\n");
         let other = |key: usize| {
             let (of, place) = (&self.documents[key], self.places[key]);
@@ -395,7 +399,8 @@ impl Documents {
             let whole = first_term(word);
             others().any(|(of, _)| whole.is_some_and(|whole| of.analysis.terms.contains(&whole)))
         };
-        let unknown: Vec<_> = draft.contents(question).flat_map(codes).filter(|code| !is_known(code.word)).collect();
+        let words: Vec<_> = words_of(draft, question).collect();
+        let unknown: Vec<_> = words.iter().flat_map(|words| codes(words)).filter(|code| !is_known(code.word)).collect();
         if unknown.is_empty() {
             return;
         }
@@ -415,7 +420,8 @@ impl Documents {
     ///
     /// Of 40 such names, each in one sentence of a talk of 19,000 tokens, 241, 189 and 90 of 400 were gone at 10, 25 and 50 % without it.
     fn find_signs(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        for sign in draft.contents(question).flat_map(signs) {
+        let words: Vec<_> = words_of(draft, question).collect();
+        for sign in words.iter().flat_map(|words| signs(words)) {
             let having = |_, text: &str, analysis: &Analysis| {
                 parts_with_sign(sign, text, analysis).take(MOST_PARTS + 1).collect()
             };
@@ -424,9 +430,13 @@ impl Documents {
         }
     }
 
-    /// Puts the records of a list first that the question means without their names. O(bytes) of a few results where it may mean some.
-    fn find_rows(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        let Some(reference) = draft.contents(question).find_map(RowReference::of) else { return };
+    /// Puts the records of a list first that the question means without their names; none by place where it `has_day`, for "the 21st" is
+    /// that day. O(bytes) of a few results where it may mean some.
+    fn find_rows(&mut self, draft: &Draft<'_, '_>, question: usize, has_day: bool) {
+        let Some(reference) = words_of(draft, question).find_map(|words| RowReference::of(&words)) else { return };
+        if has_day && reference.is_place() {
+            return;
+        }
         let listed = |(document, (of, place)): (usize, (&Document, &Place))| {
             let text = draft.text(place.entry, place.piece);
             match of.author {
@@ -475,9 +485,9 @@ impl Documents {
     /// terms are pairs. Of 12 such questions of 6 % of the tokens 45 of 48 answers are there, without this 14. Not beside other finds:
     /// .577 of the evidence of Chinese meetings stays at 25 % in place of .594. O(bytes) of what was said, for a question in that script.
     fn find_characters(&mut self, draft: &Draft<'_, '_>, question: usize) {
-        let texts = draft.contents(question).filter(|text| text.len() <= QUESTION_BYTES);
-        let characters: BTreeSet<String> =
-            texts.flat_map(str::chars).filter(|&c| is_han(c)).map(String::from).collect();
+        let texts = words_of(draft, question).filter(|text| text.len() <= QUESTION_BYTES);
+        let of = |text: Cow<'_, str>| text.chars().filter(|&c| is_han(c)).map(String::from).collect::<Vec<_>>();
+        let characters: BTreeSet<String> = texts.flat_map(of).collect();
         for character in characters {
             let having = |author, text: &str, analysis: &Analysis| match author {
                 // As such a character is, so it is in the bare text.
@@ -579,6 +589,11 @@ impl Documents {
     }
 }
 
+/// Returns what the question says, without what the host says beside it.
+fn words_of<'d>(draft: &'d Draft<'_, '_>, question: usize) -> impl Iterator<Item = Cow<'d, str>> {
+    draft.contents(question).map(without_runtime_context)
+}
+
 /// Returns those of some terms that a few messages have; `having` says how many have each.
 fn rare_of(having: &HashMap<ShortTerm, usize>, all_messages: usize) -> Vec<ShortTerm> {
     let most = RARELY.min(all_messages / OF_MESSAGES);
@@ -603,8 +618,8 @@ fn first_term(word: &str) -> Option<ShortTerm> {
 /// Returns the rare terms of each question in a message, all together where it has but one; `asked` tells the rare ones.
 fn apart(draft: &Draft<'_, '_>, question: usize, rare: Vec<ShortTerm>, asked: &Asked) -> Vec<Vec<ShortTerm>> {
     let mut apart: Vec<Vec<ShortTerm>> = Vec::new();
-    for text in draft.contents(question) {
-        for one in questions(text) {
+    for text in words_of(draft, question) {
+        for one in questions(&text) {
             let mut terms = Vec::new();
             scan(&text[one], |term, _| {
                 let term = term.short();

@@ -1,5 +1,6 @@
 //! Converts a draft for the selector: its texts as documents, and groups and blocks for those that may go.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::bytes::lines;
 use crate::text::commitments::{Certainty, Commitment};
-use crate::text::envelope::heading;
+use crate::text::envelope::{blank_runtime_context, heading};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said};
@@ -269,7 +270,9 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         let author = author(piece, entry, text)?;
         let form = form(author, piece.tokens, candidate, !cuts.is_empty());
         let cuts = if form == Form::Stated { cuts } else { Vec::new() };
-        let analysis = analysed(text, author, form, &cuts);
+        let is_question = Some(index) == self.protection.question && author == Author::User;
+        let read = if is_question { blank_runtime_context(text) } else { Cow::Borrowed(text) };
+        let analysis = analysed(&read, author, form, &cuts);
         let is_words = matches!(author, Author::User | Author::Assistant) && !analysis.is_material();
         let is_near = is_words || author == Author::Call || index >= self.newest;
         self.documents.documents.push(Document {

@@ -28,6 +28,12 @@ pub fn without_runtime_context(text: &str) -> Cow<'_, str> {
     Cow::Owned([&text[..block.start], &text[block.end..]].concat())
 }
 
+/// Returns a text with spaces in place of nanobot's block, so that all else stands where it did.
+pub fn blank_runtime_context(text: &str) -> Cow<'_, str> {
+    let Some(block) = runtime_context(text) else { return Cow::Borrowed(text) };
+    Cow::Owned([&text[..block.start], &*" ".repeat(block.len()), &text[block.end..]].concat())
+}
+
 /// Returns the start of the user's words: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.
 ///
 /// A log keeps its times: there the next line starts like the first. O(1), except for nanobot's block and white space.

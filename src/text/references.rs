@@ -181,5 +181,10 @@ fn split(lower: &str) -> impl Iterator<Item = &str> {
     lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
+/// Returns whether digits with this ending are a place in order: "12th", "1er", "45º".
+fn is_ordinal(ending: &str) -> bool {
+    matches!(ending, "st" | "nd" | "rd" | "th" | "º" | "ª" | "e" | "er" | "ème")
+}
+
 #[cfg(test)]
 mod tests;

@@ -50,6 +50,8 @@ pub(super) struct Terms {
     pub(super) signs: Vec<(String, u128)>,
     /// The rows of a list that a question means, with their term, which no text has.
     pub(super) rows: Option<(RowReference, u128)>,
+    /// The terms of the days.
+    pub(super) days: u128,
     /// Those of names alone.
     weighty: u128,
     pub(super) is_question: bool,
@@ -109,7 +111,8 @@ impl Terms {
         let ranges = names(text);
         let mut names: Vec<u128> =
             ranges.iter().map(|name| of(&text[name.clone()])).chain(latin(text).map(of)).collect();
-        names.extend((0..terms.len()).filter(|&at| days.contains(&terms[at])).map(|at| 1 << at));
+        let days = (0..terms.len()).filter(|&at| days.contains(&terms[at])).fold(0, |all, at| all | 1 << at);
+        names.extend((0..terms.len()).map(|at| days & 1 << at));
         let weighty = names.iter().fold(0, |all, name| all | name);
         names.extend(capitals_beside(text, &ranges).into_iter().map(|word| of(&text[word])));
         names.extend(signs.iter().map(|(_, bit)| bit));
@@ -119,7 +122,7 @@ impl Terms {
         names.dedup();
         let asked = Asked::of(terms.iter().copied());
         let asks = is_question && text.contains(['?', '？']);
-        Self { terms, asked, names, questions, signs, rows, weighty, is_question, asks }
+        Self { terms, asked, names, questions, signs, rows, days, weighty, is_question, asks }
     }
 
     pub(super) fn all_names(&self) -> u128 {

@@ -229,9 +229,14 @@ pub(super) fn add_signs(sources: &mut [Source<'_>], terms: &Terms) {
     }
 }
 
-/// Adds to what `sources` have the rows of a list that are meant. O(bytes) of a few results where some may be.
+/// Adds to what `sources` have the rows of a list that are meant; none by place where they have the day that "the 21st" is. O(bytes) of a
+/// few results where some may be.
 pub(super) fn add_rows<'v>(sources: &mut [Source<'v>], terms: &Terms) {
     let Some((reference, bit)) = &terms.rows else { return };
+    let has_day = |source: &Source<'v>| source.found.iter().any(|(_, found)| found & terms.days != 0);
+    if reference.is_place() && sources.iter().any(has_day) {
+        return;
+    }
     let listed = |(place, source): (usize, &Source<'v>)| match source.role {
         Role::User => Some((place, Listed::Said(source.text))),
         Role::Tool => Some((place, Listed::Result(source.text, source.call))),

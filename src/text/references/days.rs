@@ -5,8 +5,8 @@ use std::mem;
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
-use super::split;
 use super::words::{Sign, WORDS};
+use super::{is_ordinal, split};
 use crate::text::dates::{first_day, spellings};
 use crate::text::sentences::QUESTION_BYTES;
 
@@ -104,7 +104,7 @@ impl Meant {
         let is_dated = || WORDS.of_word(before).any(|sign| sign == Sign::Dated);
         let is_number = match &word[digits..] {
             "" => is_dated() && !lower[at + digits..].starts_with([':', '%', '€', '$']),
-            "st" | "nd" | "rd" | "th" => true,
+            end if is_ordinal(end) => true,
             end => end.starts_with(['号', '號', '日', '일']) && !end.starts_with("日目"),
         };
         // A month stands beside it.
@@ -189,9 +189,14 @@ mod tests {
 
     #[test]
     fn the_number_of_a_day_is_the_next_and_the_last_of_a_month() {
-        for message in
-            ["What's on on the 15th?", "Was ist am 15.?", "Que se passe-t-il le 15 ?", "15号有什么安排?", "15日は?"]
-        {
+        for message in [
+            "What's on on the 15th?",
+            "Wat is er op de 15e?",
+            "Was ist am 15.?",
+            "Que se passe-t-il le 15 ?",
+            "15号有什么安排?",
+            "15日は?",
+        ] {
             assert_eq!(days(message), ["2026-10-15", "2026-09-15"], "{message}");
         }
         assert_eq!(days("And on the 5th?"), ["2026-11-05", "2026-10-05"]);

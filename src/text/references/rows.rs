@@ -1,7 +1,7 @@
 //! Finds the records of a list that a question means without their names: by place, by a month, or as the one with the most or the least.
 
-use super::split;
 use super::words::{Sign, WORDS};
+use super::{is_ordinal, split};
 use crate::text::dates::{month_asked, months_in};
 use crate::text::listing::{Column, Listing};
 use crate::text::sentences::QUESTION_BYTES;
@@ -129,6 +129,11 @@ impl RowReference {
             .any(|part| part.len() >= MIN_LABEL && self.question.contains(part))
     }
 
+    /// Returns whether it means a place and nothing else; "the 21st" may be a day as well.
+    pub fn is_place(&self) -> bool {
+        self.extreme.is_none() && self.month.is_none()
+    }
+
     /// Returns whether it is asked in a few words, which may mean the newest list without naming it: "Which one is the cheapest?"
     pub fn is_brief(&self) -> bool {
         self.question.contains(['?', '？']) && self.words().count() <= BRIEF_WORDS
@@ -143,8 +148,8 @@ impl RowReference {
 /// Returns the place that a word with digits is: "12th", "45º".
 fn ordinal(word: &str) -> Option<usize> {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-    let is_ordinal = matches!(&word[digits..], "st" | "nd" | "rd" | "th" | "º" | "ª" | "e" | "er" | "ème" | "番目");
-    word[..digits].parse().ok().filter(|&place| is_ordinal && place > 0)
+    let end = &word[digits..];
+    word[..digits].parse().ok().filter(|&place| place > 0 && (is_ordinal(end) || end == "番目"))
 }
 
 /// Returns where the `count` least or largest numbers of a column stand, and those equal to the last of them.

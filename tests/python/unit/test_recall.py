@@ -819,6 +819,7 @@ EVENTS = [
     ("question", "day"),
     [
         ("What's on on Thursday?", 15),
+        ("What is on the 21st?", 21),
         ("Was steht morgen an?", 13),
         ("星期四有什么安排?", 15),
         ("Qu'est-ce que j'ai après-demain ?", 14),
