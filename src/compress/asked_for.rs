@@ -11,7 +11,7 @@ use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::codes::{codes, parts_with, parts_with_sign, signs};
-use crate::text::envelope::without_runtime_context;
+use crate::text::envelope::blank_host_notes;
 use crate::text::references::{Reference, RowReference};
 use crate::text::rules::normal;
 use crate::text::segments::{self, Kind};
@@ -589,9 +589,12 @@ impl Documents {
     }
 }
 
-/// Returns what the question says, without what the host says beside it.
+/// Returns what the question says, without what the host says of it.
 fn words_of<'d>(draft: &'d Draft<'_, '_>, question: usize) -> impl Iterator<Item = Cow<'d, str>> {
-    draft.contents(question).map(without_runtime_context)
+    draft.contents(question).map(|text| match blank_host_notes(text) {
+        Cow::Owned(blank) => Cow::Owned(blank.trim().to_owned()),
+        text => text,
+    })
 }
 
 /// Returns those of some terms that a few messages have; `having` says how many have each.

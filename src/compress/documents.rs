@@ -15,7 +15,7 @@ use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::bytes::lines;
 use crate::text::commitments::{Certainty, Commitment};
-use crate::text::envelope::{blank_runtime_context, heading};
+use crate::text::envelope::{blank_host_notes, heading};
 use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said};
@@ -271,7 +271,7 @@ impl<'r, 'v, 'a> Builder<'r, 'v, 'a> {
         let form = form(author, piece.tokens, candidate, !cuts.is_empty());
         let cuts = if form == Form::Stated { cuts } else { Vec::new() };
         let is_question = Some(index) == self.protection.question && author == Author::User;
-        let read = if is_question { blank_runtime_context(text) } else { Cow::Borrowed(text) };
+        let read = if is_question { blank_host_notes(text) } else { Cow::Borrowed(text) };
         let analysis = analysed(&read, author, form, &cuts);
         let is_words = matches!(author, Author::User | Author::Assistant) && !analysis.is_material();
         let is_near = is_words || author == Author::Call || index >= self.newest;

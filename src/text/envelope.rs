@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::dates::spellings;
+use super::dates::{first_day, spellings};
 
 /// Most bytes of one such item, most items, and bytes in which the next line is searched.
 const MAX_ADDRESS_BYTES: usize = 160;
@@ -28,10 +28,33 @@ pub fn without_runtime_context(text: &str) -> Cow<'_, str> {
     Cow::Owned([&text[..block.start], &text[block.end..]].concat())
 }
 
-/// Returns a text with spaces in place of nanobot's block, so that all else stands where it did.
-pub fn blank_runtime_context(text: &str) -> Cow<'_, str> {
-    let Some(block) = runtime_context(text) else { return Cow::Borrowed(text) };
-    Cow::Owned([&text[..block.start], &*" ".repeat(block.len()), &text[block.end..]].concat())
+/// Returns a text with spaces in place of what the host says of it, nanobot's block and `[Message Time: …]`, so that all else stands where
+/// it did.
+pub fn blank_host_notes(text: &str) -> Cow<'_, str> {
+    let block = runtime_context(text);
+    let before = block.clone().filter(|block| text[..block.start].trim().is_empty());
+    let stamp = stamp(text, before.map_or(0, |block| block.end));
+    let mut blank = Cow::Borrowed(text);
+    for note in block.into_iter().chain(stamp) {
+        let spaces = " ".repeat(note.len());
+        blank.to_mut().replace_range(note, &spaces);
+    }
+    blank
+}
+
+/// Most words of a time: "Message Time", "Mon UTC", "Omar".
+const MAX_STAMP_WORDS: usize = 3;
+
+/// Returns the range of what stands first behind the byte `from`, if it is the time.
+fn stamp(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = text[from..].trim_start();
+    let start = text.len() - rest.len();
+    let end = address(rest)?;
+    let item = &rest[..end];
+    let words = item.split(|c: char| !c.is_alphanumeric()).filter(|word| word.starts_with(char::is_alphabetic)).count();
+    let is_file =
+        item.as_bytes().windows(2).any(|pair| matches!(pair[0], b'/' | b'.') && pair[1].is_ascii_alphabetic());
+    (words <= MAX_STAMP_WORDS && !is_file && first_day(item).is_some()).then_some(start..start + end)
 }
 
 /// Returns the start of the user's words: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.
@@ -389,5 +412,32 @@ mod tests {
         assert_eq!(runtime_context(text), Some(5..text.len()));
         assert_eq!(runtime_context("[Runtime Context]\nChannel: cli\n\nHi."), Some(0..32));
         assert_eq!(runtime_context("Hi."), None);
+    }
+
+    #[test]
+    fn what_the_host_says_of_a_text_is_blank() {
+        let block = "[Runtime Context — x]\nCurrent Time: 2026-10-12 09:30\n[/Runtime Context]";
+        for (before, behind) in [
+            ("[Message Time: 2026-11-25T10:11:11.975363]\n", ""),
+            ("[Mon 2026-11-25 10:11 UTC] ", ""),
+            ("2026-11-25T10:42:03Z ", ""),
+            ("", block),
+            (block, ""),
+            ("[Message Time: 2026-11-25T10:11:11]\n", block),
+        ] {
+            let text = format!("{before}When is the 5th lesson?{behind}");
+            let blank = blank_host_notes(&text);
+            assert_eq!(blank.trim(), "When is the 5th lesson?", "{text}");
+            assert_eq!((blank.len(), blank.find("When")), (text.len(), text.find("When")), "{text}");
+        }
+        for text in [
+            "2026-11-25 is free?",
+            "[Reply to Omar: see you on 2026-11-25] I can't.",
+            "[Lena]: On 2026-11-25?",
+            "[image: /media/2026-11-25.jpg] What is it?",
+            "[image: 2026-11-25.jpg]\nWhat is it?",
+        ] {
+            assert_eq!(blank_host_notes(text), text);
+        }
     }
 }
