@@ -6,6 +6,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::ops::Range;
 
+use jiff::civil::Date;
+
 use crate::message::{Role, Text};
 use crate::select::Asked;
 use crate::select::scoring::{Author, Document, Idf};
@@ -73,7 +75,7 @@ impl Documents {
         let days = draft.entries[question].index().and_then(|index| days_meant_by(draft.view, index));
         let others = (self.asked_for.len(), self.asked_whole.len());
         for day in days.unwrap_or_default() {
-            self.find_named(draft, question, &[ShortTerm::of_day(day)], MOST_OF_DAY, Some(cuts_of));
+            self.find_day(draft, question, day, cuts_of);
         }
         let has_day = others != (self.asked_for.len(), self.asked_whole.len());
         self.find_codes(draft, question);
@@ -390,6 +392,23 @@ impl Documents {
             }
         }
         self.asked_for.splice(..0, followers);
+    }
+
+    /// Finds the parts with a day, and what stands below one that is a heading.
+    fn find_day(&mut self, draft: &Draft<'_, '_>, question: usize, day: Date, cuts_of: &mut [Vec<usize>]) {
+        let others = self.asked_for.len();
+        self.find_named(draft, question, &[ShortTerm::of_day(day)], MOST_OF_DAY, Some(cuts_of));
+        for (block, part) in self.asked_for.split_off(others) {
+            let below = self.blocks[block].document.and_then(|document| {
+                let Place { entry, piece, .. } = self.places[document];
+                let (text, analysis) = (draft.text(entry, piece), &self.documents[document].analysis);
+                let (_, line) = analysis.byte_ranges().nth(part)?;
+                let record = segments::record(text, line.start).filter(|record| record.len() <= RECORD_BYTES)?;
+                (record.start == line.start).then(|| analysis.parts_in(&(line.end..record.end)).collect::<Vec<_>>())
+            });
+            let below = below.into_iter().flatten();
+            self.asked_for.extend(iter::once(part).chain(below).map(|part| (block, part)));
+        }
     }
 
     /// Finds the few parts that have a code of the question in another spelling, or one that it ends or begins: no term tells it.
