@@ -186,7 +186,7 @@ pub fn said<'m>(message: &'m Message<'_>) -> Cow<'m, str> {
 /// Returns the words of a message of the user, without what its host puts around them. O(bytes).
 pub fn own_words(message: &Message<'_>) -> String {
     let said = said(message);
-    let said = envelope::without_runtime_context(&said);
+    let said = envelope::without_host_blocks(&said);
     said[envelope::start(&said)..].trim().to_owned()
 }
 

@@ -23,8 +23,9 @@ pub(super) fn days_meant_by(view: &[Message<'_>], index: usize) -> Option<Vec<Da
 
 /// Returns the day that the host says before, behind or around the words of a user.
 fn host_day(text: &str) -> Option<Date> {
-    let context = envelope::runtime_context(text).map_or("", |context| &text[context]);
-    first_day(context).or_else(|| first_day(&text[..envelope::start(text)]))
+    let blocks = envelope::host_blocks(text);
+    let day = blocks.into_iter().find_map(|block| first_day(&text[block]));
+    day.or_else(|| first_day(&text[..envelope::start(text)]))
 }
 
 #[cfg(test)]

@@ -279,7 +279,7 @@ fn asked(message: &Message<'_>) -> (String, bool) {
         return (words, true);
     }
     let said = said(message);
-    let said = envelope::without_runtime_context(&said);
+    let said = envelope::without_host_blocks(&said);
     (typed(&said).map(|line| said[line].trim()).collect::<Vec<_>>().join("\n"), false)
 }
 

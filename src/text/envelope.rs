@@ -1,10 +1,13 @@
 //! Finds what hosts and channels put around the words of a user: times, senders, mentions, commands, a block about the
 //! channel; and what agents without tool calls hand over as a message of the user.
 
-use std::borrow::Cow;
+mod blocks;
+
 use std::ops::Range;
 
 use super::dates::{first_day, spellings};
+use blocks::block_before;
+pub use blocks::{blank_host_notes, host_blocks, without_host_blocks};
 
 /// Most bytes of one such item, most items, and bytes in which the next line is searched.
 const MAX_ADDRESS_BYTES: usize = 160;
@@ -12,42 +15,12 @@ const MAX_ADDRESSES: usize = 4;
 const NEAR_BYTES: usize = 1_024;
 const RUNTIME_CONTEXT: &str = "[Runtime Context";
 
-/// Returns the range of nanobot's block before or behind the user's text.
-///
-/// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; from 0.1.5.post2 on it has a closing line.
-pub fn runtime_context(text: &str) -> Option<Range<usize>> {
-    let start = text.find(RUNTIME_CONTEXT)?;
-    let mut ends = ["[/Runtime Context]", "\n\n"].iter();
-    let end = ends.find_map(|end| text[start..].find(end).map(|at| start + at + end.len()));
-    Some(start..end.unwrap_or(text.len()))
-}
-
-/// Returns a text without nanobot's block, which is in English.
-pub fn without_runtime_context(text: &str) -> Cow<'_, str> {
-    let Some(block) = runtime_context(text) else { return Cow::Borrowed(text) };
-    Cow::Owned([&text[..block.start], &text[block.end..]].concat())
-}
-
-/// Returns a text with spaces in place of what the host says of it, nanobot's block and `[Message Time: …]`, so that all else stands where
-/// it did.
-pub fn blank_host_notes(text: &str) -> Cow<'_, str> {
-    let block = runtime_context(text);
-    let before = block.clone().filter(|block| text[..block.start].trim().is_empty());
-    let stamp = stamp(text, before.map_or(0, |block| block.end));
-    let mut blank = Cow::Borrowed(text);
-    for note in block.into_iter().chain(stamp) {
-        let spaces = " ".repeat(note.len());
-        blank.to_mut().replace_range(note, &spaces);
-    }
-    blank
-}
-
 /// Most words of a time: "Message Time", "Mon UTC", "Omar".
 const MAX_STAMP_WORDS: usize = 3;
 
-/// Returns the range of what stands first behind the byte `from`, if it is the time.
-fn stamp(text: &str, from: usize) -> Option<Range<usize>> {
-    let rest = text[from..].trim_start();
+/// Returns the range of what stands first in a text, if it is the time.
+fn stamp(text: &str) -> Option<Range<usize>> {
+    let rest = text.trim_start();
     let start = text.len() - rest.len();
     let end = address(rest)?;
     let item = &rest[..end];
@@ -59,14 +32,13 @@ fn stamp(text: &str, from: usize) -> Option<Range<usize>> {
 
 /// Returns the start of the user's words: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.
 ///
-/// A log keeps its times: there the next line starts like the first. O(1), except for nanobot's block and white space.
+/// A log keeps its times: there the next line starts like the first. O(1), except for blocks of the host and white space.
 pub fn start(text: &str) -> usize {
-    let has_context = text.trim_start().starts_with(RUNTIME_CONTEXT);
-    let context = has_context.then(|| runtime_context(text)).flatten();
-    let mut start = context.map_or(0, |context| context.end);
+    let mut start = 0;
     for _ in 0..MAX_ADDRESSES {
         let rest = text[start..].trim_start();
-        let Some(end) = address(rest).filter(|_| spoken(rest).is_none()) else { break };
+        let end = || address(rest).filter(|_| spoken(rest).is_none());
+        let Some(end) = block_before(rest).or_else(end) else { break };
         start = text.len() - rest.len() + end;
     }
     start
@@ -403,41 +375,6 @@ mod tests {
             "5 eggs\nmilk",
         ] {
             assert_eq!(heading(text), 0, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_block_of_nanobot_is_found_wherever_it_stands() {
-        let text = "Hi.\n\n[Runtime Context — x]\nChannel: cli\n[/Runtime Context]";
-        assert_eq!(runtime_context(text), Some(5..text.len()));
-        assert_eq!(runtime_context("[Runtime Context]\nChannel: cli\n\nHi."), Some(0..32));
-        assert_eq!(runtime_context("Hi."), None);
-    }
-
-    #[test]
-    fn what_the_host_says_of_a_text_is_blank() {
-        let block = "[Runtime Context — x]\nCurrent Time: 2026-10-12 09:30\n[/Runtime Context]";
-        for (before, behind) in [
-            ("[Message Time: 2026-11-25T10:11:11.975363]\n", ""),
-            ("[Mon 2026-11-25 10:11 UTC] ", ""),
-            ("2026-11-25T10:42:03Z ", ""),
-            ("", block),
-            (block, ""),
-            ("[Message Time: 2026-11-25T10:11:11]\n", block),
-        ] {
-            let text = format!("{before}When is the 5th lesson?{behind}");
-            let blank = blank_host_notes(&text);
-            assert_eq!(blank.trim(), "When is the 5th lesson?", "{text}");
-            assert_eq!((blank.len(), blank.find("When")), (text.len(), text.find("When")), "{text}");
-        }
-        for text in [
-            "2026-11-25 is free?",
-            "[Reply to Omar: see you on 2026-11-25] I can't.",
-            "[Lena]: On 2026-11-25?",
-            "[image: /media/2026-11-25.jpg] What is it?",
-            "[image: 2026-11-25.jpg]\nWhat is it?",
-        ] {
-            assert_eq!(blank_host_notes(text), text);
         }
     }
 }

@@ -81,7 +81,7 @@ impl Language {
 
     /// Returns the language that a text is typed in, and whether it is certain. Typed text is before or behind pasted text.
     fn of_text(text: &str) -> Option<(Self, bool)> {
-        let text = envelope::without_runtime_context(text);
+        let text = envelope::without_host_blocks(text);
         let text = without_prefix(&text);
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];

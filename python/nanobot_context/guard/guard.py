@@ -92,7 +92,8 @@ class Guard:
         return self.error_response(friendly_text(problem, request.messages))
 
     def _log_failure(self, request: Request, error: ContextOverflowError) -> None:
-        window = self.fitter.window(request)
+        # As the provider counts, as it is in `status`.
+        window = self.fitter.stated(request)
         log.error(
             "the request cannot be made small enough: {}; it needs {} tokens of at most {} "
             "(model {}, window {}, {}; parts {})",

@@ -11,7 +11,7 @@ use crate::select::Asked;
 use crate::select::within::{Cut, Question, within};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{Marks, read_gap};
-use crate::text::envelope::{heading, without_runtime_context};
+use crate::text::envelope::{heading, without_host_blocks};
 use crate::text::estimate::count;
 use crate::text::language::Language;
 use crate::text::ledger::{self, Quote};
@@ -95,7 +95,7 @@ impl<'s> Search<'s> {
             return Vec::new();
         }
         let words = said(&self.view[message]);
-        let words = without_runtime_context(&words);
+        let words = without_host_blocks(&words);
         let before = self.sources.partition_point(|source| source.message < message);
         let others = self.sources[..before].iter().filter(|source| !source.is_arguments);
         let other = |key| {

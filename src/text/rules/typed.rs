@@ -13,7 +13,7 @@ const BETWEEN_EXCERPTS: usize = 4;
 
 /// Iterates over the lines of `text` that look typed; the first without what a channel put around it. O(n).
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
+    let (start, blocks) = (envelope::start(text), envelope::host_blocks(text));
     let mail = mail(text, start);
     let mut others = of_others(text).into_iter().peekable();
     let mut rows = rows(text).peekable();
@@ -46,7 +46,7 @@ pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         let is_row = rows.peek().is_some_and(|rows| rows.contains(&range.start));
         let is_users = range.start >= start
             && !is_of_others
-            && !context.contains(&range.start)
+            && !blocks.iter().any(|block| block.contains(&range.start))
             && !mail.contains(&range.start)
             && !is_row;
         (is_users && !is_fence && !is_fenced && !is_reported && (is_alone || !is_material(line))).then_some(range)
