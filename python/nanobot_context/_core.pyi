@@ -46,6 +46,7 @@ __all__ = [
     "classify_usage",
     "clear_caches",
     "compress_messages",
+    "compress_with_receipt",
     "count_tokens",
     "emergency_compress",
     "filter_key_belongs",
@@ -234,6 +235,16 @@ def compress_messages(
     settings: _Settings | None = None,
     archive: _Archive | None = None,
 ) -> list[Message]: ...
+def compress_with_receipt(
+    messages: _Messages,
+    context_window: int,
+    model: str | None = None,
+    *,
+    tools: _Tools | None = None,
+    max_output_tokens: int | None = None,
+    settings: _Settings | None = None,
+    archive: _Archive | None = None,
+) -> tuple[list[Message], Receipt | None]: ...
 def emergency_compress(
     messages: _Messages,
     context_window: int,

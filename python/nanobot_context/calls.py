@@ -76,8 +76,7 @@ class _Fitter(Fitter):
             max_output_tokens=max_tokens,
             message_overhead_tokens=self.overhead_tokens(request) or None,
         )
-        receipt = compressor.receipt
-        request.trace.shortened(given, lambda _: receipt)
+        request.trace.shortened(given, compressor.receipt)
         return messages
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
     MIN_OUTPUT_TOKENS,
-    Compressor,
     Receipt,
-    compress_messages,
+    compress_with_receipt,
     count_tokens,
     find_last_user_index,
     fit_messages,
@@ -20,7 +17,6 @@ from nanobot_context._core import (
 from nanobot_context.archive import Archive
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.history import SYSTEM_ROLES
-from nanobot_context.identity import is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 
@@ -47,45 +43,21 @@ class Options(TypedDict):
 
 def compress(
     messages: list[Message], window_tokens: int, model: str | None, **options: Unpack[Options]
-) -> list[Message]:
-    """Return messages for a first attempt.
+) -> tuple[list[Message], Receipt | None]:
+    """Return messages for a first attempt, and the receipt where something was cut.
 
     What must stay, and the essentials beside it, may take from the answer's reserve.
 
     Raises:
         ContextOverflowError: What must stay is larger than the window.
     """
-    shorten = partial(compress_messages, context_window=window_tokens, model=model, **options)
-    return _made(shorten, messages, window_tokens, model, options)[0]
-
-
-def receipt_of(
-    messages: list[Message], window_tokens: int, model: str | None, **options: Unpack[Options]
-) -> Receipt | None:
-    """Return the receipt of what `compress` cuts, `None` if it cuts nothing.
-
-    Computed anew: the memory of stateless calls, which makes `compress` quick, has no receipt.
-    """
-    compressor = Compressor(window_tokens, model, **options)
-    _, receipt = _made(compressor.compress, messages, window_tokens, model, options)
-    return compressor.receipt if receipt is None else receipt
-
-
-def _made(
-    shorten: Callable[[list[Message]], list[Message]],
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    options: Options,
-) -> tuple[list[Message], Receipt | None]:
-    """Return the result of `shorten`, or where that lacks essentials a fit and its receipt."""
     tools, settings = options["tools"], options["settings"]
     try:
-        short = shorten(messages)
+        short, receipt = compress_with_receipt(messages, window_tokens, model, **options)
     except ContextOverflowError as error:
         budget = _with_essential(error, window_tokens)
     else:
-        if is_same(short, messages):
+        if receipt is None:
             return short, None
         fixed = never_cut(messages)
         needed = count_tokens(fixed, model, tools=tools)
@@ -93,7 +65,7 @@ def _made(
         budget = needed + min(ESSENTIAL_TOKENS, window_tokens - needed - _LEAST_ANSWER)
         output, ratio = options["max_output_tokens"], settings.context_reserve_ratio
         if budget <= window_tokens - reserve_tokens(window_tokens, output, ratio):
-            return short, None
+            return short, receipt
     archive = options["archive"]
     fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
     return fitted.messages, fitted.receipt

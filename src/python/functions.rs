@@ -15,7 +15,7 @@ use super::arguments::{limits, model, optional_tokens, optional_whole, tokens, w
 use super::call::Call;
 use super::convert::without_surrogates;
 use super::errors::{OrRaise, format_value};
-use super::receipt::Fitted;
+use super::receipt::{Fitted, Receipt};
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -118,11 +118,29 @@ pub fn compress_messages<'py>(
     settings: Any<'_, 'py>,
     archive: Any<'_, 'py>,
 ) -> PyResult<Bound<'py, PyList>> {
+    compress_with_receipt(messages, context_window, model, tools, max_output_tokens, settings, archive)
+        .map(|(messages, _)| messages)
+}
+
+/// As `compress_messages`, with the receipt; `None` where nothing was to be done.
+#[pyfunction]
+#[pyo3(signature = (
+    messages, context_window, model=None, *, tools=None, max_output_tokens=None, settings=None, archive=None
+))]
+#[allow(clippy::too_many_arguments)] // keywords, for those who call it
+pub fn compress_with_receipt<'py>(
+    messages: &Bound<'py, PyAny>,
+    context_window: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+    max_output_tokens: Any<'_, 'py>,
+    settings: Any<'_, 'py>,
+    archive: Any<'_, 'py>,
+) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let (window_tokens, limits) = (tokens(context_window, "context_window")?, limits(settings)?);
     let max_output_tokens = optional_tokens(max_output_tokens, "max_output_tokens")?;
     call.compress(&Request { max_output_tokens, ..call.request(window_tokens, limits) }, None)
-        .map(|(messages, _)| messages)
 }
 
 /// Return messages below 60 % of the window, for a request that was refused as too long.

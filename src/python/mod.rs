@@ -47,10 +47,10 @@ mod core_module {
     use super::file_lock::{FileLock, lock_file};
     #[pymodule_export]
     use super::functions::{
-        classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
-        find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit, list_changes, listed_window,
-        loaded_vocabularies, prevailing_script, reduce_messages, rules_left_out, select_history, spoken_language,
-        standing_rules, superseded, token_bound, trim_tool_result,
+        classify_message, compress_messages, compress_with_receipt, count_tokens, emergency_compress,
+        find_last_user_index, find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit,
+        list_changes, listed_window, loaded_vocabularies, prevailing_script, reduce_messages, rules_left_out,
+        select_history, spoken_language, standing_rules, superseded, token_bound, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error, classify_usage, silently_cut};

@@ -18,7 +18,7 @@ from nanobot_context._core import (
     window_for,
 )
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.first_attempt import Options, compress, receipt_of
+from nanobot_context.first_attempt import Options, compress
 from nanobot_context.guard.windows import Window, WindowResolver, in_steps
 from nanobot_context.host.messages import (
     REFLECTION_TOKENS,
@@ -231,17 +231,15 @@ class Fitter:
     def compressed_to(
         self, request: Request, messages: list[Message], window_tokens: int, max_tokens: int | None
     ) -> list[Message]:
-        """Compress for a window, and note in the trace how to compute the cuts."""
+        """Compress for a window, and note in the trace what was cut."""
         options: Options = {
             "tools": request.tools,
             "max_output_tokens": max_tokens,
             "settings": self.settings_of(request),
             "archive": self.archive_of(request),
         }
-        shorter = compress(messages, window_tokens, request.model, **options)
-        request.trace.shortened(
-            messages, lambda given: receipt_of(given, window_tokens, request.model, **options)
-        )
+        shorter, receipt = compress(messages, window_tokens, request.model, **options)
+        request.trace.shortened(messages, receipt)
         return shorter
 
     def _smallest(self, request: Request, floor: ContextOverflowError) -> list[Message]:
@@ -272,7 +270,7 @@ class Fitter:
             settings=self.settings_of(request),
             archive=self.archive_of(request),
         )
-        request.trace.shortened(messages, lambda _: reduced.receipt)
+        request.trace.shortened(messages, reduced.receipt)
         return reduced.messages
 
     def shorten(
@@ -328,7 +326,7 @@ class Fitter:
             if shortened is None:
                 raise
             # It is cut in text of nanobot's own, of which there is no receipt.
-            request.trace.shortened(request.messages, lambda _: None)
+            request.trace.shortened([], None)
             return shortened
 
     def lifted(self, request: Request) -> list[Message]:

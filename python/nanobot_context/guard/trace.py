@@ -1,8 +1,8 @@
-"""Traces a running request: its attempts, and a callback that computes its cuts."""
+"""Traces a running request: its attempts, and what was cut."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,12 +44,10 @@ class Trace:
     outcome: Outcome = "failed"
     usage: tuple[int | None, int | None, int | None] = (None, None, None)
     tries: list[_Try] = field(default_factory=list)
-    _cut: tuple[list[Message], Callable[[list[Message]], Receipt | None]] | None = None
+    _cut: tuple[list[Message], Receipt | None] = field(default=([], None))
 
-    def shortened(
-        self, given: list[Message], receipt: Callable[[list[Message]], Receipt | None]
-    ) -> None:
-        """Replace the callback that computes the cuts of the messages `given`."""
+    def shortened(self, given: list[Message], receipt: Receipt | None) -> None:
+        """Note what was cut of the messages `given`."""
         # nanobot goes on with its own list.
         self._cut = list(given), receipt
 
@@ -69,10 +67,9 @@ class Trace:
 
         Each with its position, in order.
         """
-        receipt = self._cut and self._cut[1](self._cut[0])
-        if self._cut is None or receipt is None:
+        given, receipt = self._cut
+        if receipt is None:
             return [], []
-        given = self._cut[0]
         position = {id(message): index for index, message in enumerate(messages, 1)}
         place = {index: position.get(id(message), 0) for index, message in enumerate(given)}
         reasons: dict[int, list[Cut]] = {}

@@ -81,7 +81,7 @@ def claude_bodies(draw: st.DrawFn) -> Json:
 def fitted(form: Form, window_tokens: int) -> Json:
     """Return the body with its messages within a window; as it is where nothing can."""
     try:
-        messages = compress(
+        messages, _ = compress(
             form.messages,
             window_tokens,
             form.model,
