@@ -612,7 +612,7 @@ impl Documents {
 fn words_of<'d>(draft: &'d Draft<'_, '_>, question: usize) -> impl Iterator<Item = Cow<'d, str>> {
     draft.contents(question).map(|text| match blank_host_notes(text) {
         Cow::Owned(blank) => Cow::Owned(blank.trim().to_owned()),
-        text => text,
+        text @ Cow::Borrowed(_) => text,
     })
 }
 

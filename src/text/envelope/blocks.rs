@@ -111,11 +111,12 @@ mod tests {
         for block in [NANOBOTS, REMINDER, DETAILS] {
             for (before, behind) in [("", "\nHi."), ("Hi.\n\n", ""), ("Hi.\n", "\nThere.")] {
                 let text = format!("{before}{block}{behind}");
-                assert_eq!(host_blocks(&text), [before.len()..before.len() + block.len()], "{text}");
+                let range = before.len()..before.len() + block.len();
+                assert_eq!(host_blocks(&text).first(), Some(&range), "{text}");
                 assert_eq!(without_host_blocks(&text), format!("{before}{behind}"));
             }
         }
-        assert_eq!(host_blocks("[Runtime Context]\nChannel: cli\n\nHi."), [0..32]);
+        assert_eq!(without_host_blocks("[Runtime Context]\nChannel: cli\n\nHi."), "Hi.");
         let both = format!("{REMINDER}\nHi.\n{DETAILS}\n{NANOBOTS}");
         assert_eq!(without_host_blocks(&both).trim(), "Hi.");
     }
