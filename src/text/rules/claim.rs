@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::MAX_RULE_BYTES;
 use super::lexicon::{lower, words};
 use super::signs::{Reading, Signs};
-use crate::text::bytes::FIRST_WIDE;
+use crate::text::bytes::{FIRST_WIDE, has_digit};
 
 /// What a sentence claims for those behind it, in ascending order of weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +41,9 @@ const MAX_BRIEF_CHARACTERS: usize = 16;
 /// The same for sentences whose words say what they are.
 const MAX_SHORT_WORDS: usize = 10;
 const MAX_SHORT_CHARACTERS: usize = 24;
-/// Most words of a statement; longer ones are cut by their worth.
+/// Most words of a statement, and characters in scripts without spaces; longer ones are cut by their worth.
 const MAX_STATED_WORDS: usize = 14;
+const MAX_STATED_CHARACTERS: usize = 28;
 
 /// Returns the claim of a sentence.
 pub fn claim(sentence: &str) -> Option<Claim> {
@@ -74,7 +75,9 @@ pub fn read(sentence: &str) -> Option<Reading> {
     if !is_ascii {
         signs.read_wide(&said);
     }
-    signs.claim(|| is_brief(wide, &words), wide == 0 && (2..=MAX_STATED_WORDS).contains(&words.len()))
+    let is_stated = wide == 0 && (2..=MAX_STATED_WORDS).contains(&words.len());
+    let has_room = is_stated || (MIN_BRIEF_CHARACTERS..=MAX_STATED_CHARACTERS).contains(&wide);
+    signs.claim(|| is_brief(wide, &words) || has_room && has_digit(&said), is_stated)
 }
 
 /// Returns the ranges in quotation marks: words there are mentioned. None if all of it is in them.
