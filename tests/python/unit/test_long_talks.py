@@ -194,3 +194,32 @@ def test_who_goes_on_has_what_was_said_of_the_name_in_the_last_reply(
     says = {"go": GO_ON[language][0], "1": "1", "knock": knock}[answer]
     messages.append({"role": "user", "content": says})
     assert fact in cut(messages)
+
+
+IN_PASSING = (
+    "Service done at 43,210 km, brake pads are next time.",
+    "Guests get the wifi with 512-883, not the long one.",
+    "The new sofa takes 7 weeks, they told me in the shop.",
+    "The man from the chimney firm came by, Haddad, 0161-4455.",
+    "新沙发要等9周，店里的人跟我说的，到时候再联系。",
+)
+
+
+@pytest.mark.parametrize("said", IN_PASSING)
+def test_what_is_said_in_passing_goes_after_questions_that_say_nothing(said: str) -> None:
+    pick = random.Random(said)
+    syllables = ["ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "tu"]
+    asks = (
+        "Any advice on the {}?",
+        "Tell me something about {}.",
+        "I was thinking about {} again.",
+    )
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    for at in range(110):
+        topic = "".join(pick.choices(syllables, k=3))
+        asked = said if at == 20 else asks[at % 3].format(topic)
+        answer = f"The {topic} can wait for a dry day, and most people leave it until then. " * 4
+        messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
+    messages.append({"role": "user", "content": "Where were we?"})
+    budget = count_tokens(messages, "gpt-4o") // 14
+    assert said in str(fit_messages(messages, budget, "gpt-4o").messages)
