@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::MAX_RULE_BYTES;
 use super::lexicon::{lower, words};
-use super::signs::{Reading, Signs};
+use super::signs::{Reading, Signs, is_own_word};
 use crate::text::bytes::{FIRST_WIDE, has_digit};
 
 /// What a sentence claims for those behind it, in ascending order of weight.
@@ -62,27 +62,43 @@ pub fn is_firm(sentence: &str) -> bool {
 /// Returns what a sentence claims, and how.
 pub fn read(sentence: &str) -> Option<Reading> {
     let said = sentence.trim();
-    if said.len() > MAX_RULE_BYTES {
+    if said.len() > MAX_RULE_BYTES || said.is_ascii() && !said.contains(' ') {
         return None;
     }
+    let (is_asked, has_name, lower) = (is_asked(said), has_name(said), lower(said));
+    let whole = read_lower(&lower, is_asked, has_name);
+    let since = behind_since(&lower).and_then(|said| read_lower(said, is_asked, has_name));
+    since.filter(|since| since.claim == Claim::Fact && whole.is_none_or(|whole| whole.claim < Claim::Fact)).or(whole)
+}
+
+/// Reads a sentence in lower case that asks, or has a name inside.
+fn read_lower(said: &str, is_asked: bool, has_name: bool) -> Option<Reading> {
+    let words: Vec<(usize, &str)> = words(said).collect();
     let is_ascii = said.is_ascii();
-    if is_ascii && !said.contains(' ') {
-        return None;
-    }
-    let is_asked = is_asked(said);
-    let said = lower(said);
-    let words: Vec<(usize, &str)> = words(&said).collect();
     let wide = if is_ascii { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
     let is_short = if wide == 0 { words.len() <= MAX_SHORT_WORDS } else { wide <= MAX_SHORT_CHARACTERS };
-    let mut signs = Signs::new(is_asked, is_short, quoted(&said));
-    signs.read_words(&said, &words)?;
+    let mut signs = Signs::new(is_asked, is_short, quoted(said));
+    signs.read_words(said, &words)?;
     if !is_ascii {
-        signs.read_wide(&said);
+        signs.read_wide(said);
     }
     let is_stated = wide == 0 && (2..=MAX_STATED_WORDS).contains(&words.len());
     let has_room = if wide == 0 { words.len() <= MAX_NUMBERED_WORDS } else { wide <= MAX_NUMBERED_CHARACTERS };
-    let is_telling = has_room && has_digit(&said) || is_stated && has_name(sentence);
+    let is_telling = has_room && has_digit(said) || is_stated && has_name;
     signs.claim(|| is_telling || is_brief(wide, &words), is_stated)
+}
+
+/// Words with which a sentence says since when it holds; most words of that: "From the 1st of May on".
+const SINCE: [&str; 13] =
+    ["since", "from", "as", "starting", "seit", "ab", "desde", "depuis", "dès", "sinds", "vanaf", "dal", "od"];
+const MAX_SINCE_WORDS: usize = 6;
+
+/// Returns what stands behind the words that say since when it holds, where there the user speaks of himself: "Since May my address is …".
+fn behind_since(lower: &str) -> Option<&str> {
+    let mut words = words(lower);
+    words.next().filter(|(_, first)| SINCE.contains(first))?;
+    let own = words.take(MAX_SINCE_WORDS).skip(1).find(|(_, word)| is_own_word(word));
+    own.map(|(at, _)| &lower[at..])
 }
 
 /// Returns whether a word behind the first has a capital: "Timo swelled up", in German each noun.

@@ -499,7 +499,7 @@ fn is_word(want: &str, word: &str) -> bool {
 }
 
 /// Returns whether a word starts what is said in the first person: "I", "my".
-fn is_own_word(word: &str) -> bool {
+pub fn is_own_word(word: &str) -> bool {
     LEXICON.phrases(word, true).any(|(rest, sign, _)| rest.is_empty() && *sign == Sign::Claims(Claim::Told))
 }
 
