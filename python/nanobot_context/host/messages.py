@@ -53,7 +53,7 @@ _ENTRY = re.compile(r"^(?=\[[^\]\n]{1,16}\] [A-Z]+(?: \[tools: [^\n]*?\])?: )", 
 _SMALLEST_ENTRY_CHARS = 120
 
 _CONTEXT_END = "[/Runtime Context]"  # from 0.1.5.post2 on
-# With a closing line, else to an empty one: as `runtime_context` of `src/text/envelope.rs` has it.
+# With a closing line, else to an empty one, as in `src/text/envelope/blocks.rs`.
 _CONTEXT = re.compile(
     rf"\[Runtime Context(?:.*?{re.escape(_CONTEXT_END)}|.*?(?:\n\n|\Z))", re.DOTALL
 )
